@@ -26,18 +26,19 @@ def is_available() -> bool:
 
 
 def list_process_tree(roots: Iterable[int]) -> list[int]:
-    """List processes and all their descendants."""
+    """List processes and all their descendants, each once: a root may descend from another one."""
     children: dict[int, list[int]] = {}
     for directory in PROC.glob("[0-9]*"):
         with suppress(OSError):
             children.setdefault(int(_read_stat(int(directory.name))[1]), []).append(int(directory.name))
-    found: list[int] = []
+    found: dict[int, None] = {}
     pending = list(roots)
     while pending:
         pid = pending.pop()
-        found.append(pid)
-        pending += children.get(pid, [])
-    return found
+        if pid not in found:
+            found[pid] = None
+            pending += children.get(pid, [])
+    return list(found)
 
 
 def read_memory(roots: Iterable[int]) -> MemoryUsage:

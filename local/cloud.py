@@ -1,6 +1,7 @@
 """Run the whole service on this machine: emulator, demo model, demo host, the deployed stack and the front door."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -11,12 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fermata.drivers.registry import get_provider
 from local import deploy, seed
 from local.deployed_stack import SWEEP_EVENT, DeployedStack
+from local.forked_process import ForkedProcess, LocalProcess
 from local.listening_sockets import open_listener
 from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, run_environment
 from local.seed import SeededModel
+from local.seeded_models import make_demo_model, make_real_model
 
 LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "50"}
 """Parameters that differ from the deployed ones: polling is cheap on one machine."""
@@ -28,9 +30,6 @@ RARE_PACKAGES = "fermata.mcp_sources fermata.content.git fermata.wire.openapi fe
 """Packages in it that are large, or have large libraries, and that few requests need: 30 MB (decision 0509)."""
 FUNCTION_WARM_UP = "fermata.aws.resources.create_clients"
 """What each function would do at its first invocation."""
-DEFAULT_REAL_MODEL = "claude-sonnet-4-5"
-DEMO_MODEL_LABEL = "Demo model (fixed rules, not an AI)"
-REAL_MODEL_LABEL = "Anthropic"
 FIRST_SWEEP_EVENT = SWEEP_EVENT | {"startGraceSeconds": 0}
 """The sweep before the front door opens: nobody can be starting a turn (decision 0161)."""
 
@@ -89,7 +88,7 @@ class LocalCloud(DeployedStack):
         self._listener: socket.socket | None = None
         self._demo_model: ChildProcess | None = None
         self._demo_host: ChildProcess | None = None
-        self._front_door: ChildProcess | None = None
+        self._front_door: ForkedProcess | None = None
         self._emulator: EmulatorProcess | None = None
 
     def __enter__(self) -> Self:
@@ -197,7 +196,7 @@ class LocalCloud(DeployedStack):
 
     def find_ended_process(self) -> str | None:
         """Get the name of a process that has ended by itself, if there is one."""
-        children = {
+        children: dict[str, LocalProcess | None] = {
             "the front door": self._front_door,
             "the emulator": self._emulator,
             "the demo model": self._demo_model,
@@ -230,21 +229,18 @@ class LocalCloud(DeployedStack):
 
     def _choose_model(self) -> SeededModel:
         if self._real_api_key:
-            urls = json.loads(self._parameters.get("ProviderUrls", "{}"))
-            url = urls.get("anthropic") or get_provider("anthropic").default_url or ""
-            model_id = os.environ.get("FERMATA_MODEL", DEFAULT_REAL_MODEL)
-            return SeededModel(REAL_MODEL_LABEL, self._real_api_key, model_id, url)
-        self._demo_model = self._start_child("local.demo_model", "demo_model.log", {}, self._model_options)
+            return make_real_model(self._real_api_key, json.loads(self._parameters.get("ProviderUrls", "{}")))
+        self._demo_model = self._start_child("local.demo_model", "demo_model.log", self._model_options)
         url = str(json.loads(self._demo_model.ready_line)["url"])
         urls = {"anthropic": url, "openai": url, "openrouter": f"{url}/api", "gemini": url}
         self._parameters["ProviderUrls"] = json.dumps(urls)
         self._parameters.setdefault("CatalogueUrl", f"{url}/api/v1/models")
-        return SeededModel(DEMO_MODEL_LABEL, "demo", "fermata-demo", url)
+        return make_demo_model(url)
 
     def _start_demo_host(self) -> ChildProcess:
         secret_file = seed.ensure_secret_file(self.directory, seed.HOST_CREDENTIAL_FILE)
         arguments = ["--tenant", seed.TENANT, "--secret-file", str(secret_file)]
-        return self._start_child("local.demo_host", "demo_host.log", {}, arguments)
+        return self._start_child("local.demo_host", "demo_host.log", arguments)
 
     def _deploy(self) -> None:
         self.outputs = deploy.deploy_stack(self.endpoint, self._parameters, self._environment)
@@ -252,21 +248,25 @@ class LocalCloud(DeployedStack):
     def _open_front_door(self) -> None:
         """Start a front door, then stop the one before it. Meanwhile connections queue at the socket they share."""
         assert self._listener is not None
+        assert self._emulator is not None
         previous = self._front_door
+        configuration = self.get_function_configuration(self.get_streaming_folder())
         settings = {
-            "FERMATA_LISTENER": str(self._listener.fileno()),
             "FERMATA_ENDPOINT": self.endpoint,
             "FERMATA_HOSTS": os.environ.get("FERMATA_HOSTS", ""),
             "FERMATA_UPLOAD_ORIGINS": self._parameters["UploadOrigins"],
             "FERMATA_API": f"{self.outputs['ApiId']}/{self.outputs['StageName']}",
-            "FERMATA_STREAM_VARIABLES": json.dumps(self.get_function_variables(self.get_streaming_folder())),
+            "FERMATA_STREAM_VARIABLES": json.dumps(configuration["Environment"]["Variables"]),
             "FERMATA_LISTENS": "1" if self._is_listening else "",
             "FERMATA_CONSOLE": str(self.directory.resolve()),
             "FERMATA_CONSOLE_TOKEN": self.token,
         }
-        descriptors = [self._listener.fileno()]
-        self._front_door = self._start_child(
-            "local.front_door", "front_door.log", settings, inherited_descriptors=descriptors
+        self._front_door = ForkedProcess(
+            "local.front_door",
+            run_environment() | settings,
+            self.directory / "front_door.log",
+            ask_for_copy=functools.partial(self._emulator.fork_copy, configuration),
+            descriptors={"FERMATA_LISTENER": self._listener.fileno()},
         )
         self.url = self._front_door.ready_line
         if previous is not None:
@@ -276,19 +276,9 @@ class LocalCloud(DeployedStack):
         """Return what a front door reads once, at its start."""
         return self.outputs["ApiId"], self.get_function_variables(self.get_streaming_folder())
 
-    def _start_child(
-        self,
-        module: str,
-        log_name: str,
-        settings: Mapping[str, str],
-        arguments: Sequence[str] = (),
-        inherited_descriptors: Sequence[int] = (),
-    ) -> ChildProcess:
+    def _start_child(self, module: str, log_name: str, arguments: Sequence[str]) -> ChildProcess:
         command = [sys.executable, "-m", "local.parent_watch", module, *arguments]
-        environment = run_environment() | dict(settings)
-        return ChildProcess(
-            command, environment, self.directory / log_name, inherited_descriptors=inherited_descriptors
-        )
+        return ChildProcess(command, run_environment(), self.directory / log_name)
 
     def _stop(self) -> None:
         """Ask all processes to stop before waiting for any: each takes its time."""
@@ -299,7 +289,7 @@ class LocalCloud(DeployedStack):
         if self._listener is not None:
             self._listener.close()
 
-    def _children(self) -> list[ChildProcess]:
+    def _children(self) -> list[LocalProcess]:
         children = (self._front_door, self._emulator, self._demo_host, self._demo_model)
         return [child for child in children if child is not None]
 

@@ -64,9 +64,13 @@ class DeployedStack(ABC):
 
     def get_function_variables(self, folder: str) -> dict[str, str]:
         """Get the environment variables of the live version of the function whose code is in `functions/<folder>`."""
-        name = self.function_name(folder)
-        config = self.get_client("lambda").get_function_configuration(FunctionName=name, Qualifier=ALIAS)
-        return dict(config["Environment"]["Variables"])
+        return dict(self.get_function_configuration(folder)["Environment"]["Variables"])
+
+    def get_function_configuration(self, folder: str) -> dict[str, Any]:
+        """Get the configuration of the live version of the function whose code is in `functions/<folder>`."""
+        client, name = self.get_client("lambda"), self.function_name(folder)
+        answer = client.get_function_configuration(FunctionName=name, Qualifier=ALIAS)
+        return {member: value for member, value in answer.items() if member != "ResponseMetadata"}
 
     def get_streaming_folder(self) -> str:
         """Get the folder of the function that the front door runs itself, because it streams."""

@@ -50,6 +50,10 @@ class DidNotStartError(RuntimeError):
     """A process ended, or printed nothing, before it was ready."""
 
 
+def read_log_tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
+
+
 class ChildProcess:
     """A process that prints one line when it is ready, and ends when its standard input does.
 
@@ -117,7 +121,7 @@ class ChildProcess:
         if select.select([self._stdout], [], [], START_TIMEOUT_SECONDS)[0] and (line := self._stdout.readline()):
             return line.decode().strip()
         self.kill()
-        tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
+        tail = read_log_tail(self._log)
         raise DidNotStartError(f"`{' '.join(command)}` did not start. The end of {self._log}:\n{tail}")
 
     @property
@@ -189,6 +193,26 @@ class EmulatorProcess(ChildProcess):
     def save_snapshot(self) -> None:
         """Write a snapshot now, which replaces the journal. The emulator does so by itself (decision 0160)."""
         self._get_page("/_fermata/snapshot").raise_for_status()
+
+    def fork_copy(self, configuration: Mapping[str, Any], socket_path: str) -> None:
+        """Let the process that functions share fork a copy, which calls back at a socket (`local/forked_process.py`).
+
+        Raises:
+            DidNotStartError: There is no copy.
+        """
+        import httpx  # as below
+
+        from local.signed_pages import RunSignature
+
+        answer = httpx.post(
+            self.endpoint + "/_fermata/copies",
+            json={"configuration": configuration, "socket": socket_path},
+            auth=RunSignature(),
+            trust_env=False,
+            timeout=START_TIMEOUT_SECONDS,
+        )
+        if answer.status_code != 200:
+            raise DidNotStartError(f"The emulator started no process: {answer.text}")
 
     def _get_page(self, path: str) -> "httpx.Response":
         import httpx  # imported here: the front door needs other things of this file, and not 4 MB more

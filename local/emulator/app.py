@@ -12,6 +12,7 @@ from ministack.core import persistence
 
 from local.emulator import snapshots
 from local.emulator.append_feed import AppendFeed
+from local.emulator.copy_page import CopyPage
 from local.emulator.durable_responses import DurableResponses
 from local.emulator.patches import (
     api_gateway_any_method,
@@ -75,7 +76,8 @@ async def open_app() -> AsyncIterator[App]:
 
 
 def make_app(app: App, pages: dict[str, PageHandler]) -> App:
-    return SignatureCheck.from_environment(add_pages(RequestRecorder(AppendFeed(app)), pages))
+    app = CopyPage(AppendFeed(app), lambda_functions.fork_copy)
+    return SignatureCheck.from_environment(add_pages(RequestRecorder(app), pages))
 
 
 def add_pages(app: App, pages: dict[str, PageHandler]) -> App:

@@ -48,11 +48,7 @@ DEFAULT_PORT = "8787"
 
 def main() -> None:
     endpoint = os.environ["FERMATA_ENDPOINT"]
-    template_path = Path(os.environ.get("FERMATA_TEMPLATE", template.TEMPLATE_PATH))
-    document = template.load_template(template_path)
-    gateway = ApiGateway(document)
-    (logical_id,) = gateway.streaming_functions()
-    folder = template_path.parent / document["Resources"][logical_id]["Properties"]["CodeUri"]
+    gateway, folder = read_template(Path(os.environ.get("FERMATA_TEMPLATE", template.TEMPLATE_PATH)))
     streaming_app = load_streaming_app(endpoint, json.loads(os.environ["FERMATA_STREAM_VARIABLES"]), folder)
     upstream = UpstreamClient(endpoint, os.environ["FERMATA_API"], INTEGRATION_TIMEOUT_SECONDS, get_run_credentials())
     origins = frozenset(os.environ.get("FERMATA_UPLOAD_ORIGINS", ANY_ORIGIN).split(","))
@@ -74,6 +70,14 @@ def main() -> None:
     uvicorn.Server(config).run([listener])
 
 
+def read_template(path: Path) -> tuple[ApiGateway, Path]:
+    """Return the routes, and the folder of the streaming function. What was read (5 MB) ends with this call."""
+    document = template.load_template(path)
+    gateway = ApiGateway(document)
+    (logical_id,) = gateway.streaming_functions()
+    return gateway, path.parent / document["Resources"][logical_id]["Properties"]["CodeUri"]
+
+
 def make_console(app: App) -> Console:
     directory = os.environ.get("FERMATA_CONSOLE")
     secrets = ConsoleSecrets(Path(directory)) if directory else None
@@ -91,8 +95,9 @@ def load_streaming_app(endpoint: str, variables: dict[str, str], folder: Path) -
     """Import the streaming function's ASGI app into this process, with the variables it was deployed with."""
     os.environ.update(variables)
     os.environ.update(credentials_environment(), AWS_ENDPOINT_URL=endpoint, AWS_REGION=REGION)
-    boto3.DEFAULT_SESSION = get_session()  # which has read what all clients need (8 MB)
-    send_directly(boto3.DEFAULT_SESSION)
+    if boto3.DEFAULT_SESSION is None:  # it is there in a copy of the process that functions share (decision 0609)
+        boto3.DEFAULT_SESSION = get_session()  # which has read what all clients need (8 MB)
+        send_directly(boto3.DEFAULT_SESSION)
     sys.path.insert(0, str(folder))
     module = importlib.import_module("app")
     if os.environ.get("FERMATA_LISTENS"):

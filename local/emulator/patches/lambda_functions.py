@@ -8,8 +8,10 @@ function gets its own environments; those of the old one end after their last in
 
 import contextvars
 import functools
+import json
 import math
 import os
+import socket
 import sys
 import threading
 from contextvars import ContextVar
@@ -85,6 +87,22 @@ def get_pool(config: Json, code: bytes) -> EnvironmentPool:
 
 def start_template(revision: FunctionRevision, code: bytes) -> FunctionTemplate:
     return FunctionTemplate(_shared_processes, revision.handler, code, dict(revision.variables))
+
+
+def fork_copy(config: Json, socket_path: str) -> None:
+    """Fork a copy of the process that functions share, which becomes a process of the local cloud (decision 0609).
+
+    Args:
+        config: Of a function with whose variables the shared process was imported.
+        socket_path: Where the copy calls back for its settings.
+
+    Raises:
+        EnvironmentFailedError: The shared process does not start.
+    """
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        _shared_processes.fork_template(theirs, environment_variables(config))
+        ours.sendall(json.dumps({"callback": socket_path}).encode() + b"\n")
 
 
 def list_processes() -> dict[str, list[Json]]:

@@ -16,6 +16,7 @@ import io
 import json
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import sys
@@ -28,6 +29,8 @@ from typing import Any, NoReturn
 
 END_OF_LOG = b"\x1eend of invocation\n"
 MAX_RESPONSE_BYTES = 6 * 1024 * 1024
+MAX_DESCRIPTORS = 8
+"""That a program may be given."""
 Handler = Callable[[Any, Any], Any]
 
 
@@ -92,6 +95,7 @@ def preload_service_models(services: list[str]) -> None:
         return
     boto3: Any = importlib.import_module("boto3")
     boto3.setup_default_session()
+    load_neighbour("compact_descriptions").read_compactly(boto3.DEFAULT_SESSION)
     load_neighbour("direct_connection").send_directly(boto3.DEFAULT_SESSION)
     for service in services:
         boto3.client(service, region_name="us-east-1", aws_access_key_id="-", aws_secret_access_key="-")  # noqa: S106  not one
@@ -120,6 +124,9 @@ def run_template(control: socket.socket) -> NoReturn:
     """Import a function's handler and fork its environments. The first line on the control socket says which."""
     with control.makefile("rb") as orders:
         plan = json.loads(orders.readline())
+    if "callback" in plan:
+        control.close()
+        run_program(plan["callback"])
     os.environ.clear()
     os.environ.update(plan["variables"])
     try:
@@ -130,6 +137,33 @@ def run_template(control: socket.socket) -> NoReturn:
     control.sendall(_line({"ready": True}))
     fork_environments(handler, control)
     os._exit(0)
+
+
+def run_program(socket_path: str) -> NoReturn:
+    """Call back at a socket, and become the program that is named there (decision 0609).
+
+    The connection becomes standard input and output. The first of the descriptors is the log; environment variables
+    tell the numbers of the others.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(socket_path)
+    start, descriptors, _, _ = socket.recv_fds(connection, 1, MAX_DESCRIPTORS)
+    with connection.makefile("rb") as orders:
+        plan = json.loads(start + orders.readline())
+    connection.sendall(b"%d\n" % os.getpid())
+    for number, target in ((connection.fileno(), 0), (connection.fileno(), 1), (descriptors[0], 2)):
+        os.dup2(number, target)
+    numbers = {name: str(number) for name, number in zip(plan["descriptors"], descriptors, strict=True) if name}
+    os.environ.clear()
+    os.environ.update(plan["environment"] | numbers)
+    os.chdir(plan["directory"])
+    sys.path.insert(0, plan["directory"])
+    sys.argv[1:] = plan["arguments"]
+    gc.enable()  # the package has disabled it, as on AWS (decision 0284)
+    runpy.run_module("local.parent_watch", run_name="__main__", alter_sys=True)
+    sys.exit()
 
 
 def freeze_memory() -> None:
