@@ -54,8 +54,12 @@ class ForkedProcess:
         with log.open("ab") as log_file:
             self._connection = self._accept_copy(ask_for_copy)
             self._send_plan(plan, {"": log_file.fileno(), **(descriptors or {})})
-        self.pid = int(self._read_line() or self._fail())
-        self.ready_line = self._read_line() or self._fail()
+        try:
+            self.pid = int(self._read_line() or self._fail())
+            self.ready_line = self._read_line() or self._fail()
+        except DidNotStartError:
+            self._connection.close()  # with which it ends, should it only be slow
+            raise
 
     def is_running(self) -> bool:
         return not self._has_ended(0)

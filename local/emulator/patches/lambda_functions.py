@@ -8,10 +8,8 @@ function gets its own environments; those of the old one end after their last in
 
 import contextvars
 import functools
-import json
 import math
 import os
-import socket
 import sys
 import threading
 from contextvars import ContextVar
@@ -99,10 +97,7 @@ def fork_copy(config: Json, socket_path: str) -> None:
     Raises:
         EnvironmentFailedError: The shared process does not start.
     """
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        _shared_processes.fork_template(theirs, environment_variables(config))
-        ours.sendall(json.dumps({"callback": socket_path}).encode() + b"\n")
+    _shared_processes.fork_program(socket_path, environment_variables(config))
 
 
 def list_processes() -> dict[str, list[Json]]:

@@ -165,6 +165,17 @@ class SharedProcesses:
                 self._processes.pop(key).close()
         raise EnvironmentFailedError.from_error("Runtime.ExitError", "The process that functions share does not start")
 
+    def fork_program(self, socket_path: str, variables: dict[str, str]) -> None:
+        """Fork a process that calls back at a Unix socket, where it is told what it becomes (decision 0609).
+
+        Raises:
+            EnvironmentFailedError: The shared process does not start.
+        """
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            self.fork_template(theirs, variables)
+            ours.sendall(json.dumps({"callback": socket_path}).encode() + b"\n")
+
     def close(self) -> None:
         with self._lock:
             while self._processes:

@@ -1,4 +1,4 @@
-"""What a usual turn validates was built while its function was imported, with more processor (decision 0608)."""
+"""A usual turn finds the models that it validates built: its function was imported with more processor (0608)."""
 
 from collections.abc import Iterator
 
