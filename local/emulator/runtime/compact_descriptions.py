@@ -21,7 +21,7 @@ class CompactFileLoader(JSONFileLoader):
         for suffix, open_file in OPENERS:
             if Path(file_path + suffix).is_file():
                 with open_file(file_path + suffix, "rb") as file:
-                    return json.loads(file.read(), object_hook=_drop_documentation)
+                    return json.loads(file.read(), object_hook=_empty_documentation)
         return None
 
 
@@ -30,7 +30,7 @@ def read_compactly(session: Any) -> None:
     session._session.get_component("data_loader").file_loader = CompactFileLoader()
 
 
-def _drop_documentation(members: dict[str, Any]) -> dict[str, Any]:
+def _empty_documentation(members: dict[str, Any]) -> dict[str, Any]:
     if isinstance(members.get("documentation"), str):  # otherwise it is something that has this name
-        del members["documentation"]
+        members["documentation"] = ""  # some code of botocore's expects one
     return members
