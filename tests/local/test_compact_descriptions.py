@@ -30,7 +30,7 @@ def test_all_services_that_functions_call_work_with_it() -> None:
     models = [session.client(service).meta.service_model for service in FUNCTION_SERVICES.split()]
     assert {parameter.documentation for model in models for parameter in model.client_context_parameters} == {""}
     url = session.client("s3").generate_presigned_url("get_object", Params={"Bucket": "b", "Key": "k"})
-    assert url.startswith("https://b.s3")
+    assert "/b/k?" in url, "endpoints are found with the parameters of the description"
 
 
 def test_a_file_that_is_not_there_is_none() -> None:
