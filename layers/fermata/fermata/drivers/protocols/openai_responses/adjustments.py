@@ -6,7 +6,6 @@ from fermata.drivers.adjustments import (
     OUTPUT_LIMIT_REFUSAL,
     Adjustment,
     drop_field,
-    make_adjustment,
 )
 
 
@@ -19,7 +18,7 @@ def make_responses_adjustments(reasoning_refusal: str) -> tuple[Adjustment, ...]
     return (
         NINE_CHARACTER_CALL_IDS,
         drop_field("include", r"encrypted content is not supported|['\"]include"),
-        make_adjustment(OMIT_REASONING_ITEMS, reasoning_refusal, is_lasting=False),
+        Adjustment(OMIT_REASONING_ITEMS, reasoning_refusal, is_lasting=False),
         drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
         drop_field("reasoning", r"reasoning[._ ](?:summar|effort)"),
         drop_field("text", r"text\.format|json_schema|response_format"),
