@@ -67,8 +67,8 @@ def _merge_models(
     """
     merged: dict[str, ContentModel] = {}
     for name in dict.fromkeys([*theirs.models, *ours.models]):
-        sides = [_describe_model(side.models.get(name)) for side in (base, theirs, ours)]
-        outcome = merge_documents(*sides, prefer, MODEL_MEMBERS)
+        before, stored, own = (_describe_model(side.models.get(name)) for side in (base, theirs, ours))
+        outcome = merge_documents(before, stored, own, prefer, MODEL_MEMBERS)
         if outcome.conflicts:
             conflicts[DocumentKey(META_MODEL, name)] = outcome.conflicts
         elif outcome.content is not None:
