@@ -17,6 +17,9 @@ from tests.timer_guard import install_timer_guard, pytest_runtest_teardown
 
 __all__ = ["cloud", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_runtest_teardown", "service"]
 
+# Before a worker imports its part of the test files, or a module that they use would already be there.
+pytest.register_assert_rewrite("tests.template.permissions")
+
 install_guard()
 install_timer_guard()
 # Every client of httpx reads all root certificates, although no test connects by TLS (decision 0293).

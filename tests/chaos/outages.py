@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from fermata.aws import observability
 from tests.chaos.fault_rules import FaultPlan
+from tests.chaos.habits import GOOD_DAY_HABITS, DayKind
 from tests.chaos.memory_aws.step_functions import Execution
 from tests.chaos.scheduler import Process
 from tests.chaos.simulated_cloud import FunctionDied, HttpAnswer
@@ -17,6 +18,8 @@ from tests.chaos.user_actions import UserActions
 from tests.chaos.users import User
 from tests.chaos.world import World, simulated_process
 
+DAY = DayKind(habits=replace(GOOD_DAY_HABITS, slow_browser=0.0))
+"""On which browsers answer, so that a turn that fails does so because of the outage."""
 SEED = 5
 """Of a workspace with a large budget, in the middle of a month, whose turns are not held."""
 PROMPTED_SECONDS = 800.0
@@ -87,7 +90,7 @@ class OutageWorld(World):
     """A workspace whose user sends a prompt every few seconds, each in a conversation of its own."""
 
     def __init__(self, outage: Outage, seconds_between_prompts: float = SECONDS_BETWEEN_PROMPTS) -> None:
-        super().__init__(SEED)
+        super().__init__(SEED, day=DAY)
         self._seconds_between_prompts = seconds_between_prompts
         self.values: list[EmittedValue] = []
         self.lines: list[LogLine] = []

@@ -1,5 +1,6 @@
 """Kill functions at any moment. The turn continues as if they had not died."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,12 +47,15 @@ def test_killed_before_the_first_byte_the_request_is_repeated(session: ChatSessi
 
 
 def test_killed_while_an_instant_tool_runs_the_request_is_repeated(
-    session: ChatSession, cloud: LocalCloud, faults: FaultRules
+    session: ChatSession, cloud: LocalCloud, faults: FaultRules, tmp_path: Path
 ) -> None:
     """An instant tool's result and its call are one commit. test_hosts.py kills a round in a slow tool."""
-    look = tool_call_step(DOCUMENTS_CALL, text="Let me look.")
+    text_is_shown = tmp_path / "shown"
+    look = tool_call_step(DOCUMENTS_CALL, text="Let me look.", after=8, holdUntilFile=str(text_is_shown))
     with faults.hold_call("s3.GetObject", contains="/turns/") as gate:
         reader = session.start_turn(look, look, text_step("Done."), snapshot=make_snapshot("Home"))
+        reader.wait_for_text(8)
+        text_is_shown.touch()
         gate.wait_reached()
         assert cloud.kill_workers("round") == 1
     reader.wait_for_end()

@@ -7,8 +7,6 @@ from tests.unit.resource_fixtures import clock, resources, shared_resources
 
 __all__ = ["clock", "resources", "shared_resources"]
 
-pytest.register_assert_rewrite("tests.template.permissions")
-
 
 @pytest.fixture(scope="session")
 def source() -> templates.Template:
