@@ -125,7 +125,8 @@ def test_a_model_is_created_changed_and_deleted(console: ConsolePage, space: Spa
     page.keyboard.press("Enter")  # a line more in the choices
     dialog.get_by_role("button", name="Add").click()
     expect(page.get_by_role("button", name="Change mood")).to_be_focused()
-    page.get_by_role("button", name="Save the model").click()
+    with page.expect_response(lambda response: response.request.method == "PUT"):  # creating it was announced, too
+        page.get_by_role("button", name="Save the model").click()
     expect(page.locator("#announcements")).to_contain_text("The model author was saved.")
     stored = space.send("GET", f"{space.name}/main/models/author")["model"]
     assert stored["fields"]["mood"]["options"] == ["glad", "calm"]
