@@ -96,7 +96,7 @@ RARE_DAYS = (
     DayKind(
         {"fermata_stage": "local"},
         "instatic",
-        Habits(leaving_reader=0.3, rival=1.0, cancel=0.0, slow_browser=1.0),
+        Habits(leaving_reader=0.2, rival=1.0, cancel=0.0, slow_browser=1.0),
     ),
     # Several prompts reach a small budget at once, and each learns late what the others have taken.
     DayKind(

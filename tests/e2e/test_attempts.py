@@ -1,14 +1,15 @@
 """Test at-least-once delivery: late attempts, old tokens, lost responses, throttling. Nothing is done twice."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fermata_client import TurnOutcome
+from fermata_client import TurnOutcome, TurnView
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
 from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession
@@ -51,10 +52,18 @@ def invocation_payload(session: ChatSession, entered: str, *, token: str = "AQCb
     return turn | {"token": token, "entered": entered, "retry": 0, "hint": None}
 
 
-def run_browser_tool_turn(session: ChatSession) -> TurnOutcome:
-    return session.run_turn(
-        tool_call_step(INSERT_CALL, text="Flowing."), text_step("Done."), by="round", executor=lambda _: OK_RESULT
-    )
+@pytest.fixture
+def run_browser_tool_turn(session: ChatSession, tmp_path: Path) -> Callable[[], TurnOutcome]:
+    """A turn whose model calls a tool once its words are shown. So these are stored by a write of their own."""
+    words_are_shown = tmp_path / "shown"
+    step = tool_call_step(INSERT_CALL, text="Flowing.", after=len("Flowing"), holdUntilFile=str(words_are_shown))
+
+    def note(event: dict[str, Any], _view: TurnView) -> None:
+        if event["type"] == "text":
+            words_are_shown.touch()
+
+    steps = step, text_step("Done.")
+    return partial(session.run_turn, *steps, by="round", executor=lambda _: OK_RESULT, on_event=note)
 
 
 @pytest.fixture
@@ -137,10 +146,14 @@ def test_an_unexpected_task_success_wakes_the_round_which_waits_again(session: C
 
 @pytest.mark.parametrize(("call", "contains"), LOST_CALLS)
 def test_a_write_whose_response_was_lost_is_not_repeated(
-    session: ChatSession, faults: FaultRules, call: str, contains: str
+    session: ChatSession,
+    faults: FaultRules,
+    run_browser_tool_turn: Callable[[], TurnOutcome],
+    call: str,
+    contains: str,
 ) -> None:
     with faults.expect_fault(call, "lost", when="after", contains=contains):
-        outcome = run_browser_tool_turn(session)
+        outcome = run_browser_tool_turn()
     assert outcome.status == "done"
     assert len(session.model_requests()) == 2
     assert turn_checks.check_turn(session).text == "Flowing.\n\nDone."
@@ -148,20 +161,25 @@ def test_a_write_whose_response_was_lost_is_not_repeated(
 
 @pytest.mark.usefixtures("without_sweep")
 def test_a_repeated_start_after_a_lost_response_joins_the_turn_and_runs_it(
-    session: ChatSession, faults: FaultRules
+    session: ChatSession, faults: FaultRules, run_browser_tool_turn: Callable[[], TurnOutcome]
 ) -> None:
     with faults.expect_fault("dynamodb.TransactWriteItems", "lost", when="after", contains="bridgeReady"):
-        outcome = run_browser_tool_turn(session)
+        outcome = run_browser_tool_turn()
     assert outcome.status == "done"
     turn_checks.check_turn(session)
 
 
 @pytest.mark.parametrize(("call", "contains", "error"), REFUSED_CALLS)
 def test_a_throttled_or_conflicting_call_does_not_fail_the_turn(
-    session: ChatSession, faults: FaultRules, call: str, contains: str, error: str
+    session: ChatSession,
+    faults: FaultRules,
+    run_browser_tool_turn: Callable[[], TurnOutcome],
+    call: str,
+    contains: str,
+    error: str,
 ) -> None:
     with faults.expect_fault(call, f"error:{error}", contains=contains):
-        outcome = run_browser_tool_turn(session)
+        outcome = run_browser_tool_turn()
     assert outcome.status == "done"
     assert outcome.view.text == "Flowing.\n\nDone."
     assert turn_checks.check_turn(session) == outcome.view

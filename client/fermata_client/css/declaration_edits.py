@@ -52,7 +52,9 @@ def _append_declarations(sheet: bytes, rule: CssRule, lines: list[str], unit: by
     comment = _SAME_LINE_COMMENT.match(sheet, position)
     after_comment = comment.end() if comment else position
     is_empty = not sheet[start:end].strip(WHITESPACE)
-    if b"\n" in sheet[start:end] or is_empty:
+    # Rules inside have lines of their own, also where the declarations before them are on one.
+    shown = sheet[start : last.end if last and rule.rules else end]
+    if b"\n" in shown or is_empty:
         indent = _declaration_indent(sheet, rule, unit)
         text = b"".join(newline + indent + line.encode() for line in lines)
         if is_empty:

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fermata_client.css.insertion import SheetFormat
@@ -258,6 +258,7 @@ SHEETS = (
 
 
 @given(st.sampled_from(SHEETS), st.sampled_from(("", "  ")), st.lists(st.sampled_from(RULES), min_size=1, max_size=6))
+@example(SHEETS[1], "  ", [RULES[8], RULES[0]])
 def test_rules_that_are_put_together_are_put_as_one_after_the_other(sheet: str, indent: str, rules: list[str]) -> None:
     def edit(*texts: str) -> list[bytes]:
         editor = StyleSheetEditor([sheet.encode()], [SheetFormat(indent.encode())])
