@@ -37,6 +37,12 @@ from fermata.content.files.read_project import make_project, read_cached_space, 
 from fermata.content.files.write_project import write_project
 from fermata.content.model_store import read_model
 from fermata.content.outbox import consume_content_changes, read_content_change, read_switched_commit
+from fermata.content.publishing.delivery_token import (
+    issue_delivery_token,
+    list_delivery_tokens,
+    open_delivery_token,
+    revoke_delivery_token,
+)
 from fermata.domain.errors import NotFound, ServiceUnavailable
 from tests.resources import TestClock
 from tests.unit.content.conftest import ADA
@@ -412,6 +418,30 @@ def test_the_outbox_tells_of_documents_when_they_are_there_and_finishes_what_die
         ("oats", 1),
         ("rye", 2),
     ]
+
+
+def test_tokens_of_delivery_and_commits_whose_rows_are_beside_each_other_are_not_mistaken(
+    resources: Resources, space: SpaceKey, change_set: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, kept = issue_delivery_token(resources, space, "ada", "published")
+    die_in_merge(resources, space, change_set, monkeypatch, behind_switch=True)
+    assert list_delivery_tokens(resources, space) == [kept]
+    assert open_delivery_token(resources, text) == kept
+    commits = [row["sk"].removeprefix("k#") for row in list_commit_rows(resources, space)]
+    assert commits
+    for commit in commits:
+        with pytest.raises(NotFound):
+            revoke_delivery_token(resources, space, commit)
+    _, other = issue_delivery_token(resources, space, "ada", "published")
+    revoke_delivery_token(resources, space, other.id)
+    (revoked,) = [row for row in resources.tables.query_items("content", space.pk) if row.get("revoked")]
+    assert read_switched_commit(_make_record("MODIFY", revoked)) is None
+    assert list_delivery_tokens(resources, space) == [kept]
+
+
+def list_commit_rows(resources: Resources, space: SpaceKey) -> list[dict[str, Any]]:
+    rows = resources.tables.query_items("content", space.pk)
+    return [row for row in rows if row["sk"].startswith("k#") and "mode" not in row]
 
 
 def _make_record(event: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def read_switched_commit(record: Mapping[str, Any]) -> tuple[SpaceKey, str] | No
     image = record["dynamodb"].get("NewImage")
     if record["eventName"] != "MODIFY" or image is None or not image["sk"]["S"].startswith(COMMIT_PREFIX):
         return None
-    if image["status"]["S"] != COMMITTED or "ttl" in image:
+    if image.get("status") != {"S": COMMITTED} or "ttl" in image:  # a token of delivery has no status
         return None
     return SpaceKey(*_split_space(image["pk"]["S"])), image["sk"]["S"].removeprefix(COMMIT_PREFIX)
 

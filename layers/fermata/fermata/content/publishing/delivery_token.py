@@ -133,7 +133,8 @@ def list_delivery_tokens(resources: Resources, space: SpaceKey) -> list[Delivery
 
 
 def _is_good(row: Item, now: float) -> bool:
-    return not row.get("revoked") and not 0 < int(row.get("expires", 0)) <= now
+    """Return whether a row is a token that shows something. Keys of staged commits begin in the same way."""
+    return "mode" in row and not row.get("revoked") and not 0 < int(row.get("expires", 0)) <= now
 
 
 def revoke_delivery_token(resources: Resources, space: SpaceKey, token_id: str) -> None:
@@ -154,7 +155,7 @@ def revoke_delivery_token(resources: Resources, space: SpaceKey, token_id: str) 
         resources.settings.content_table, space.pk, min_sk=f"{_PREFIX}{token_id}", max_sk=f"{_PREFIX}{token_id}~"
     )
     now = resources.clock.time()
-    if len(rows) != 1 or _grant_from_item(space, rows[0]).id != token_id or not _is_good(rows[0], now):
+    if len(rows) != 1 or not _is_good(rows[0], now) or _grant_from_item(space, rows[0]).id != token_id:
         raise NotFound("There is no such token.")
     kept = {name: rows[0][name] for name in ("pk", "sk", "v", "mode")}
     item = {**kept, "revoked": True, "ttl": int(now) + _REVOKED_SECONDS}
