@@ -47,8 +47,12 @@ class HeldWriter:
             self.writer.write(TextEvent(text=text))
 
 
-def test_first_text_is_written_before_the_response_is_waited_for(shared_resources: Resources, clock: TestClock) -> None:
+@pytest.mark.parametrize("seconds", [0, 2])
+def test_first_text_is_written_before_the_response_is_waited_for(
+    shared_resources: Resources, clock: TestClock, seconds: float
+) -> None:
     held = HeldWriter(shared_resources, clock)
+    clock.advance(seconds)  # until models begin to answer
     held.write("Let me ", "see.")
     assert held.log.appends == []
     (write_now,) = held.before_wait

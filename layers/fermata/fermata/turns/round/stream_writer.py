@@ -89,8 +89,7 @@ class StreamWriter:
             if self.failure is not None:
                 raise self.failure
             self._add_unwritten(event)
-            is_full = self._unwritten_bytes >= self._settings.flush_bytes
-            if is_full or self._is_flush_due() or (self.first_written_at is None and not self._holds_text()):
+            if self._unwritten_bytes >= self._settings.flush_bytes or self._is_write_due():
                 self._flush()
 
     def write_held(self) -> None:
@@ -138,6 +137,10 @@ class StreamWriter:
             self._unwritten[-1] = type(event)(text=previous.text + event.text)
         else:
             self._unwritten.append(event)
+
+    def _is_write_due(self) -> bool:
+        """Return whether text is written now. The first one may be held, however long the response was waited for."""
+        return not self._holds_text() if self.first_written_at is None else self._is_flush_due()
 
     def _holds_text(self) -> bool:
         """Return whether the first text waits for the rest of what has arrived."""
