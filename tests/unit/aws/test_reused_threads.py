@@ -54,7 +54,8 @@ def test_targets_run_side_by_side_and_few_threads_stay(threads: ReusedThreads) -
 def test_join_waits_no_longer_than_it_was_told(threads: ReusedThreads) -> None:
     release = threading.Event()
     task = threads.start(lambda: release.wait(BACKSTOP_SECONDS), "slow")
-    task.join(0.001)
+    for seconds in (0.001, 0, -0.5, -1):  # less than nothing is nothing, as of any thread
+        task.join(seconds)
     assert not release.is_set(), "the target still runs"
     release.set()
     task.join()

@@ -37,7 +37,7 @@ class ThreadTask:
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the target has returned, at most `timeout` seconds."""
-        if self._running.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
+        if self._running.acquire(timeout=-1 if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)):
             self._running.release()
 
 
