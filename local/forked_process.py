@@ -25,6 +25,9 @@ from local.processes import (
     read_log_tail,
 )
 
+MAX_FOLDER_BYTES = 75
+SHORT_FOLDER = "/tmp"  # noqa: S108  in it a folder is made that only this user can enter
+
 
 class ForkedProcess:
     """A process that has called back. It leads its own process group, and outlives the emulator."""
@@ -98,8 +101,9 @@ class ForkedProcess:
         return True
 
     def _accept_copy(self, ask_for_copy: Callable[[str], None]) -> socket.socket:
-        """Ask for a copy and return its connection. Paths of sockets have 100 characters at most."""
-        with tempfile.TemporaryDirectory(prefix="fermata-") as folder, socket.socket(socket.AF_UNIX) as listener:
+        """Ask for a copy and return its connection."""
+        temporary = tempfile.TemporaryDirectory(prefix="fermata-", dir=_choose_socket_folder())
+        with temporary as folder, socket.socket(socket.AF_UNIX) as listener:
             path = f"{folder}/socket"
             listener.bind(path)
             listener.listen(1)
@@ -133,6 +137,12 @@ class ForkedProcess:
             DidNotStartError: always, with the end of the log.
         """
         raise DidNotStartError(f"`{self.module}` did not start. The end of {self._log}:\n{read_log_tail(self._log)}")
+
+
+def _choose_socket_folder() -> str:
+    """Return the folder of temporary files, or a shorter path: that of a socket has about 100 bytes at most."""
+    folder = tempfile.gettempdir()
+    return folder if len(os.fsencode(folder)) <= MAX_FOLDER_BYTES else SHORT_FOLDER
 
 
 LocalProcess = ChildProcess | ForkedProcess

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,15 @@ def test_a_copy_has_its_own_variables_descriptors_and_log(start_copy: StartCopy,
     assert os.getpgid(copy.pid) == copy.pid
     wait_until(lambda: (tmp_path / "log").read_text() == "A line of the log.\n", "the log has the line")
     assert copy.is_running()
+
+
+def test_a_copy_is_made_where_paths_of_temporary_files_are_too_long_for_sockets(
+    start_copy: StartCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert start_copy().is_running()
 
 
 def test_a_copy_ends_when_it_is_stopped_or_killed(start_copy: StartCopy) -> None:
