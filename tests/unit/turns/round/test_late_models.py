@@ -1,5 +1,8 @@
 """A usual turn finds the models that it validates built: its function was imported with more processor (0608)."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +14,11 @@ from fermata.tools.tool import ToolInput
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
 BUILT = ("__pydantic_core_schema__", "__pydantic_validator__", "__pydantic_serializer__", "__pydantic_complete__")
+PROGRAM = """
+import json, sys
+import functions.round.app, functions.stream_turns.app, functions.tool_result.app
+print(json.dumps(sorted(name for name in sys.modules if name.startswith("fermata."))))
+"""
 SNAPSHOT = {"pageId": "p1", "nodes": {"root": {"id": "root"}}}
 
 
@@ -23,6 +31,14 @@ def list_late_models(base: type[BaseModel] = BaseModel) -> Iterator[type[BaseMod
             yield from list_late_models(model)
 
 
+@pytest.fixture(scope="module")
+def imported_modules() -> set[str]:
+    """The modules that the functions of a turn import before their first event. Others come when they are used."""
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True)
+    return set(json.loads(done.stdout))
+
+
 @pytest.fixture
 def priced_stage(stage: Stage) -> Stage:
     stage.set_price(input_per_mtok=1, output_per_mtok=2)
@@ -30,9 +46,11 @@ def priced_stage(stage: Stage) -> Stage:
 
 
 @pytest.fixture
-def late_models(priced_stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[type[BaseModel]]:
+def late_models(
+    priced_stage: Stage, imported_modules: set[str], monkeypatch: pytest.MonkeyPatch
+) -> list[type[BaseModel]]:
     """Models as they are after an import, whatever other tests have used."""
-    models = list(dict.fromkeys(list_late_models()))
+    models = [model for model in dict.fromkeys(list_late_models()) if model.__module__ in imported_modules]
     for model in models:
         for name in BUILT:
             monkeypatch.setattr(model, name, getattr(model, name))
