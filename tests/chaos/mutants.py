@@ -174,8 +174,9 @@ MUTANTS: dict[str, Mutation] = {
     "a turn that has ended counts on": replace("fermata.turns.end.end_turn.build_turn_removals", _nothing),
     # functions, executions and their time
     "no heartbeat is sent": replace("fermata.turns.round.heartbeat.Heartbeat.send_if_due", _never),
-    "a cancelled turn leaves its paused execution": replace(
-        "fermata.turns.end.stop_turn.finish_paused_execution", _never
+    "a cancelled turn leaves its paused execution": together(
+        replace("fermata.turns.end.stop_turn.finish_paused_execution", _never),
+        replace("fermata.turns.recover.recover_turn.finish_paused_execution", _never),
     ),
     # budgets
     "a hold is taken whatever others have taken": change(f"{HOLDS}.build_hold_update", _build_always),

@@ -7,7 +7,11 @@ import pytest
 
 from fermata.turns import call_transitions
 from fermata.turns.answer import submit_remote_result
+from tests.chaos.fault_rules import FaultRule
+from tests.chaos.judge import judge
+from tests.chaos.mutations import replace
 from tests.chaos.simulation_kinds import run_simulation
+from tests.chaos.world import World
 from tests.quick_suite_samples import sample_for_quick_suite
 
 SEEDS = range(4_000, 4_026)
@@ -79,3 +83,28 @@ def is_noticed(seed: int) -> bool:
         return bool(run(seed, faults=12)[0])
     except TimeoutError:
         return True
+
+
+CANCELLER_DIES = FaultRule("kill before", ("stepfunctions.SendTaskSuccess",))
+"""Whoever has ended a turn dies before its execution, which waits for a tool's result for a day, is told of it."""
+SEED_OF_A_HELD_TURN = 4_001
+
+
+def run_with_dying_cancellers(seed: int) -> list[str]:
+    world = World(seed, fault_rate=1.0, fault_budget=2, rules=(CANCELLER_DIES,), focus="api", has_remote_tool=True)
+    problems = judge(world.run())
+    assert world.faults.injected
+    return problems
+
+
+def test_a_held_execution_does_not_outlive_its_turn() -> None:
+    assert run_with_dying_cancellers(SEED_OF_A_HELD_TURN) == []
+
+
+@pytest.mark.exhaustive
+def test_a_held_execution_outlives_its_turn_where_the_sweep_looks_at_running_turns_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    replace("fermata.turns.recover.recover_turn._finish_ended_turn", lambda *_: None)(monkeypatch)
+    with pytest.raises(TimeoutError):
+        run_with_dying_cancellers(SEED_OF_A_HELD_TURN)

@@ -23,7 +23,7 @@ UNCONDITIONAL: dict[str, str] = {
     "turns/approvals/approval_record.py:_build_cancellation": "stands beside the last log entry of its turn",
     "turns/approvals/confirmations.py:_keep": "stands beside the log entry of its round",
     "turns/approvals/decision_commit.py:_build_known_tool_updates": "stands beside the log entry of its decision",
-    "turns/end/end_turn.py:_build_turn_update": "stands beside a log entry",
+    "turns/end/listed_turn.py:build_ended_turn_update": "stands beside a log entry",
     "usage/budgets/holds.py:_build_account_writes": "stands beside a log entry, and names the hold",
     "usage/budgets/budget_accounts.py:_build_spending_update": "stands beside a log entry, or releases what is there",
     "usage/rollups/rebuild.py:_delete_edition": "deletes what is never written again",

@@ -48,6 +48,7 @@ class TurnPartition:
 _STORED_TURN_NAMES = StoredNames(
     {
         "execution_number": "n",
+        "is_listed": "listed",
         "has_budget": "budgeted",
         "undone_turn": "undoes",
         "undone_turn_expires": "undone_expires",
@@ -162,6 +163,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES, defer_build=False):
     """Whether a proxy cancels the turn when its client has left (decision 0216)."""
     execution_number: int = 1
     state: str = "open"
+    is_listed: bool = True
+    """Whether the index `open` has it, from its start until it has ended and its execution knows that."""
 
     @property
     def partition(self) -> TurnPartition:
@@ -239,7 +242,7 @@ _OMITTED_WHEN_EMPTY = (
 
 
 def turn_to_item(turn: Turn) -> Item:
-    excluded = {"execution_number", "state", "sealed_authorization"}
+    excluded = {"execution_number", "state", "is_listed", "sealed_authorization"}
     excluded |= {"policy"} if turn.policy == NO_POLICY else set()
     excluded |= {name for name in _OMITTED_WHEN_EMPTY if not getattr(turn, name)}
     excluded |= {"agent_context"} if turn.agent_context == NO_AGENT_CONTEXT else set()
@@ -263,7 +266,8 @@ def turn_from_item(item: Item | None, now: float) -> Turn | None:
     if item is None or item["ttl"] <= now:
         return None
     sealed = {"sealed_authorization": bytes(item["sealed"])} if "sealed" in item else {}
-    return Turn.from_stored({**json.loads(item["data"]), "n": item["n"], "state": item["state"], **sealed})
+    outside = {"n": item["n"], "state": item["state"], "listed": "open" in item, **sealed}
+    return Turn.from_stored(json.loads(item["data"]) | outside)
 
 
 def load_turn(resources: Resources, tenant: str, turn_id: str) -> Turn | None:

@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 from fermata.domain.errors import Conflict
 from fermata.domain.events import ErrorEvent, RoundStartedEvent
 from fermata.domain.model_io import TextDelta
+from fermata.turns.end.listed_turn import delist_ended_turn
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import TABLES_RESTORED_NAME, recover_turn
 from tests.faults import ProcessDied
@@ -294,6 +295,85 @@ def test_recovery_resumes_a_held_turn_when_the_time_of_the_next_call_is_over(
     machine.run()
     assert stage.events()[-1].type == "error"
     invariants.check_invariants(stage)
+
+
+def start_held_turn(stage: Stage) -> StateMachine:
+    stage.add_tools(make_patient_tool())
+    return run_until_waiting(stage, "ask_the_baker")
+
+
+def is_listed(stage: Stage) -> bool:
+    return "open" in stage.turn_row()
+
+
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_a_sweep_finishes_the_held_execution_of_a_turn_whose_canceller_died(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, is_answered: bool
+) -> None:
+    """The end is stored, and who stored it died before SendTaskSuccess: Hold would wait for a day."""
+    machine = start_held_turn(stage)
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.workflow, "resume_execution", die)
+        for act in [lambda: stage.answer_request(OK)] * is_answered + [stage.cancel_turn]:
+            with pytest.raises(ProcessDied):
+                act()
+    assert machine.is_waiting
+    assert is_listed(stage)
+    recover_open_turns(stage.resources)
+    assert machine.is_waiting, "who has just ended a turn may still be resuming its execution"
+    stage.pass_time(60)
+    recover_open_turns(stage.resources)
+    assert machine.run() == "Finished"
+    assert recover_open_turns(stage.resources) == 0
+    invariants.check_invariants(stage)
+
+
+def test_a_sweep_that_cannot_finish_an_execution_leaves_it_to_the_next(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = start_held_turn(stage)
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.workflow, "resume_execution", die)
+        with pytest.raises(ProcessDied):
+            stage.cancel_turn()
+    stage.pass_time(60)
+    stage.workflow.next_errors.append(GONE)
+    recover_open_turns(stage.resources)
+    assert machine.is_waiting
+    stage.pass_time(60)
+    recover_open_turns(stage.resources)
+    assert machine.run() == "Finished"
+    assert not is_listed(stage)
+
+
+def test_a_held_turn_is_listed_no_more_once_its_execution_was_told_of_its_end(stage: Stage) -> None:
+    machine = start_held_turn(stage)
+    stage.cancel_turn()
+    assert not is_listed(stage)
+    assert machine.run() == "Finished"
+    sent = list(stage.workflow.sent)
+    stage.recover_turn()
+    assert stage.workflow.sent == sent
+
+
+def test_an_end_that_nobody_has_to_be_told_of_leaves_the_list_at_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A browser's call of 90 seconds waits with a heartbeat: the execution looks at the turn by itself."""
+    run_until_waiting(stage, "deleteNode")
+    monkeypatch.setattr(stage.workflow, "resume_execution", die)
+    with pytest.raises(ProcessDied):
+        stage.cancel_turn()
+    assert not is_listed(stage)
+
+
+def test_a_late_copy_of_what_takes_a_turn_from_the_list_changes_no_other_row(stage: Stage) -> None:
+    stage.start_turn()
+    delist_ended_turn(stage.resources, stage.turn)
+    assert is_listed(stage), "it runs"
+    gone = stage.turn.model_copy(update={"id": "gone"})
+    delist_ended_turn(stage.resources, gone)
+    assert stage.resources.tables.get_item(stage.resources.settings.bridges_table, gone.pk, "turn") is None
 
 
 def test_recovery_resumes_no_turn_that_waits_or_works(stage: Stage) -> None:

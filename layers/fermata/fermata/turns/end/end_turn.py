@@ -20,6 +20,7 @@ from fermata.domain.value_dataclass import value_dataclass
 from fermata.limits.turn_count_removals import build_turn_removals
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
 from fermata.turns.call_transitions import Transition, close_calls
+from fermata.turns.end.listed_turn import build_ended_turn_update
 from fermata.turns.end.log_turn_end import log_turn_end
 from fermata.turns.pause import Pause, build_pause_put, load_pause
 from fermata.turns.round_commit import RoundCommit, build_commit_messages, shift_positions
@@ -57,14 +58,25 @@ def end_turn(
     terminal: TerminalEvent,
     final_round: FinalRound = NO_FINAL_ROUND,
     is_expected: Callable[[TurnState], bool] = lambda _: True,
+    is_outside: bool = False,
 ) -> LogEntry:
     """Append the terminal event and everything that becomes true with it.
+
+    Args:
+        resources: Of the process.
+        turn: The turn.
+        log: Its log.
+        terminal: The event to end it with.
+        final_round: What the last round adds.
+        is_expected: As for `TurnLog.append`.
+        is_outside: Whether this is no step of the turn's execution, which the caller resumes then. Where that is held,
+            the turn stays listed (decision 0644).
 
     Raises:
         TurnEnded: The turn is already over.
         Superseded, StaleState: As `TurnLog.append`.
     """
-    end = _EndCommit(resources, turn, terminal, final_round)
+    end = _EndCommit(resources, turn, terminal, final_round, is_outside=is_outside)
     log_entry = _append_end(log, end, is_expected)
     end.confirm()
     log_turn_end(turn, terminal, log_entry.state)
@@ -90,11 +102,22 @@ def _append_end(log: TurnLog, end: "_EndCommit", is_expected: Callable[[TurnStat
 class _EndCommit:
     """The content of one END, built again whenever another writer's entry came first."""
 
-    def __init__(self, resources: Resources, turn: Turn, terminal: TerminalEvent, final_round: FinalRound) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        turn: Turn,
+        terminal: TerminalEvent,
+        final_round: FinalRound,
+        *,
+        is_outside: bool = False,
+    ) -> None:
         self._resources = resources
         self._turn = turn
         self._terminal = terminal
         self._final_round = final_round
+        self._is_outside = is_outside
+        self._is_held = False
+        """Whether the turn's execution waits in Hold for somebody else to resume it."""
         self._undo_outcome: UndoOutcome | None = None
         self._pause: Pause | None = None
         """The round's pause, if calls are open. What has changed it since has appended to the log, or is an early
@@ -168,7 +191,8 @@ class _EndCommit:
         cancelled = self._build_cancelled_approvals()
         answer = self._build_parent_answer(log_entry.state, before)
         removals = self._build_count_removals()
-        return (*self._build_pause_writes(), self._build_turn_update(), *removals, *cancelled, *ledger_writes, *answer)
+        update = build_ended_turn_update(self._resources, self._turn, self._terminal.type, is_held=self._is_held)
+        return (*self._build_pause_writes(), update, *removals, *cancelled, *ledger_writes, *answer)
 
     def _build_cancelled_approvals(self) -> Sequence[Write]:
         if self._pause is None or all(call.approval is None for call in self._pause.calls):
@@ -222,7 +246,10 @@ class _EndCommit:
 
     def _build_closing_events(self, before: TurnState) -> tuple[Event, ...]:
         is_paused = before.phase == "calls"
-        self._pause = load_pause(self._resources, self._turn, before.round) if is_paused else None
+        may_be_held = self._is_outside and before.phase == "ready" and before.round > 0
+        pause = load_pause(self._resources, self._turn, before.round) if is_paused or may_be_held else None
+        self._is_held = self._is_outside and pause is not None and pause.is_held
+        self._pause = pause if is_paused else None
         self._closing = close_calls(self._pause, INTERRUPTED_CALL_ERROR) if self._pause else None
         return self._closing.events if self._closing else ()
 
@@ -287,16 +314,6 @@ class _EndCommit:
                 ":turn": turn.id,
             },
             condition="claim = :turn",
-        )
-
-    def _build_turn_update(self) -> Update:
-        return Update(
-            self._resources.settings.bridges_table,
-            self._turn.pk,
-            "turn",
-            "SET #state = :state, endedMs = :now REMOVE #open, openSince",
-            {":state": self._terminal.type, ":now": int(self._resources.clock.time() * 1000)},
-            names={"#state": "state", "#open": "open"},
         )
 
 

@@ -7,6 +7,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import NotFound
 from fermata.domain.events import CancelledEvent, TerminalEvent
 from fermata.turns.end.end_turn import end_turn
+from fermata.turns.end.listed_turn import delist_ended_turn
 from fermata.turns.pause import load_pause
 from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn, find_turn_for_caller
 from fermata.turns.turn_log import TurnEnded, TurnLog, read_end_type, read_last_entry
@@ -50,7 +51,7 @@ def stop_turn(resources: Resources, turn: Turn, terminal: TerminalEvent) -> str:
     log = TurnLog.from_last_entry(resources, turn.partition, last_entry)
     end_type: str = terminal.type
     try:
-        end_turn(resources, turn, log, terminal)
+        end_turn(resources, turn, log, terminal, is_outside=True)
     except TurnEnded:
         end_type = read_end_type(resources, turn) or end_type
     finish_paused_execution(resources, turn, log.state.round)
@@ -78,6 +79,8 @@ def finish_paused_execution(resources: Resources, turn: Turn, round_: int) -> No
         stop_children(resources, pause)
     if pause and pause.callback_token:
         resources.workflow.resume_execution(pause.callback_token, choose_last_state(turn))
+        if pause.is_held and turn.is_listed:
+            delist_ended_turn(resources, turn)
 
 
 def choose_last_state(turn: Turn) -> Literal["round", "finish"]:

@@ -4,7 +4,7 @@ from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Update
 from fermata.aws.resources import Resources
 from fermata.domain.events import CancelledEvent, ErrorEvent
-from fermata.turns.end.stop_turn import stop_turn
+from fermata.turns.end.stop_turn import finish_paused_execution, stop_turn
 from fermata.turns.pause import load_pause
 from fermata.turns.turn import Turn, load_turn
 from fermata.turns.turn_log import LogEntry, read_last_entry
@@ -40,7 +40,7 @@ def recover_turn(
 
     Args:
         tenant: The tenant's name.
-        turn_id: The turn; nothing is done if it has ended or expired.
+        turn_id: The turn; nothing is done if it has expired, or has ended and is listed no more.
         execution_number: Act only if this execution is still the turn's current one.
         has_execution_failed: Whether the workflow itself reports the failure, so that its state need not be read.
         start_grace_seconds: How old the turn must be for its missing execution to be started here; None for the
@@ -59,6 +59,7 @@ def recover_turn(
         observability.log_warning("turn.without_log", turn=turn.id)
         return
     if last_entry.state.phase == "ended":
+        _finish_ended_turn(resources, turn, last_entry.state.round)
         return
     if turn.parent and _has_lost_parent(resources, turn):
         stop_turn(resources, turn, CancelledEvent())
@@ -75,6 +76,12 @@ def recover_turn(
         _start_missing_execution(resources, turn, start_grace_seconds)
     else:
         _stop_or_continue(resources, turn, last_entry, status, error)
+
+
+def _finish_ended_turn(resources: Resources, turn: Turn, round_: int) -> None:
+    """Resume the execution of a held turn whose end was stored by a function that died before it did that."""
+    if turn.is_listed:
+        finish_paused_execution(resources, turn, round_)
 
 
 def _has_lost_parent(resources: Resources, turn: Turn) -> bool:
