@@ -38,6 +38,7 @@ def commit_with_budget_hold(
     round_: int = 1,
     attempt: int = 1,
     answer_tokens: int | None = None,
+    hold_seconds: int | None = None,
 ) -> _Committed:
     """Call `commit` with the writes that hold the highest possible cost of a request (decision 0055).
 
@@ -47,6 +48,7 @@ def commit_with_budget_hold(
     Args:
         commit: As for `reserve_budget_and_commit`.
         answer_tokens: The limit of the answer, where it is not the deployment's; 0 for a request without one.
+        hold_seconds: As `BudgetedRequest.lifetime_seconds`; None for that of rounds.
 
     Raises:
         PaymentRequired: A budget does not cover it.
@@ -55,7 +57,8 @@ def commit_with_budget_hold(
         return commit(())
     from fermata.usage.budgets import holds  # imported here because most turns have no budget
 
-    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt, turn.model)
+    lifetime = hold_seconds or holds.HOLD_LIFETIME_SECONDS
+    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt, turn.model, lifetime)
     return holds.reserve_budget_and_commit(
         resources, request, _compute_max_cost(resources, turn, prompt_tokens, answer_tokens), commit
     )

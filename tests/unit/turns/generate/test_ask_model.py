@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from fermata.domain.errors import BadGateway, InvalidRequest, PaymentRequired, ServiceUnavailable, Unprocessable
+from fermata.domain.errors import (
+    BadGateway,
+    Conflict,
+    InvalidRequest,
+    PaymentRequired,
+    ServiceUnavailable,
+    Unprocessable,
+)
 from fermata.domain.model_decisions import DecisionQuestion
 from fermata.domain.model_io import FinishReason, SamplingSettings
 from fermata.domain.one_shot_generation import GenerateRequest
@@ -14,6 +21,7 @@ from fermata.turns.generate import ask_model
 from fermata.turns.generate.ask_model import GeneratedAnswer, generate_answer
 from fermata.turns.generate.decide import decide_questions
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from tests.faults import ProcessDied
 from tests.unit.turns.stage import ADA, Stage, make_provider_error, reply_with_text
 
 CITY = OutputFormat(json_schema={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
@@ -102,6 +110,42 @@ def test_what_is_held_covers_the_longest_answer_that_is_allowed(stage: Stage) ->
     assert ask(stage, "In Bern.", max_output_tokens=10_000).text == "In Bern."
     with pytest.raises(PaymentRequired):
         ask(stage, "In Bern.", max_output_tokens=100_000)
+
+
+def set_small_budget(stage: Stage) -> None:
+    """Let a budget cover one request at a time."""
+    stage.set_price(input_per_mtok=1, output_per_mtok=1)
+    set_budgets(stage.resources, ADA, Budgets(tenant=BudgetLimits(daily_usd=Decimal("0.05"))))
+
+
+def test_a_credential_that_cannot_be_opened_holds_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_small_budget(stage)
+    with monkeypatch.context() as patch:
+        patch.setattr(ask_model, "open_endpoint", fail_to_open)
+        with pytest.raises(Conflict):
+            ask(stage, max_output_tokens=40_000)
+    assert ask(stage, "In Bern.", max_output_tokens=40_000).text == "In Bern."
+
+
+def fail_to_open(*_given: object) -> None:
+    raise Conflict("The key can no longer be decrypted.")
+
+
+def test_what_a_function_that_died_has_held_is_free_after_five_minutes(stage: Stage) -> None:
+    set_small_budget(stage)
+    with pytest.raises(ProcessDied):
+        ask(stage, [ProcessDied()], max_output_tokens=40_000)
+    with pytest.raises(PaymentRequired):
+        ask(stage, max_output_tokens=40_000)
+    stage.pass_time(301)
+    assert ask(stage, "In Bern.", max_output_tokens=40_000).text == "In Bern."
+
+
+def test_a_request_that_is_answered_with_nothing_is_in_the_ledger(stage: Stage) -> None:
+    with pytest.raises(ServiceUnavailable):
+        ask(stage, [], max_retries=0)
+    [row] = [row for row in list_ledger_rows(stage) if "outcome" in row]
+    assert (row["outcome"], row["billable"]) == ("provider_empty", False)
 
 
 def test_questions_are_decided_in_their_terms(stage: Stage) -> None:

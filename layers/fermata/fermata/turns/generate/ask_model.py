@@ -18,6 +18,7 @@ from fermata.domain.one_shot_generation import GenerateRequest
 from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import RetryPolicy, stream_with_retries
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.generate.unstored_turn import (
     UnstoredAccounting,
@@ -97,13 +98,15 @@ class _Generation:
 
     def run(self) -> GeneratedAnswer:
         request = self._build_request()
+        turn = self._turn
+        endpoint = open_endpoint(self._resources, turn.tenant, turn.credential, turn.credential_version)
         self._hold_budget(request)
         error: ProviderError | None = None
         try:
-            response = self._ask(request)
+            response = self._ask(endpoint, request)
             problem = self._find_problem(response)
             if problem:
-                response = self._ask(build_repair_request(request, response, problem))
+                response = self._ask(endpoint, build_repair_request(request, response, problem))
                 problem = self._find_problem(response)
         except ProviderError as failure:
             error = failure
@@ -150,21 +153,22 @@ class _Generation:
         chars = len(request.system) + sum(len(text) for _, text in self._asked.messages)
         hold_budget_of_unstored_turn(self._resources, self._turn, chars, request.max_tokens)
 
-    def _ask(self, request: ModelRequest) -> ModelResponse:
-        turn = self._turn
-        endpoint = open_endpoint(self._resources, turn.tenant, turn.credential, turn.credential_version)
+    def _ask(self, endpoint: AuthenticatedEndpoint, request: ModelRequest) -> ModelResponse:
         policy = RetryPolicy(max_attempts=self._asked.max_retries + 1)
+        driver = get_provider(self._turn.provider)
         response: ModelResponse | None = None
         try:
             for part in stream_with_retries(
-                get_provider(turn.provider), request, self._connection, endpoint, self._note_failure, policy=policy
+                driver, request, self._connection, endpoint, self._note_failure, policy=policy
             ):
                 response = part if isinstance(part, ModelResponse) else response
+            if response is None:
+                raise ProviderError(
+                    "provider_empty", "The provider ended its stream without an answer.", retryable=True
+                )
         except ProviderError as error:
             self._note_failure(error)
             raise
-        if response is None:
-            raise ProviderError("provider_empty", "The provider ended its stream without an answer.", retryable=True)
         self._accounting.add(response.tokens, "ok", is_estimated=not response.tokens_known)
         return response
 

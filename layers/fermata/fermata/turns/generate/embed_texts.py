@@ -90,8 +90,8 @@ def _request_and_account(
 ) -> EmbeddedTexts:
     turn = build_unstored_turn(resources, caller, DEFAULT_MODEL_SCOPE, choice)
     chars = sum(map(len, texts))
-    hold_budget_of_unstored_turn(resources, turn, chars, 0)
     endpoint = open_endpoint(resources, turn.tenant, turn.credential, turn.credential_version)
+    hold_budget_of_unstored_turn(resources, turn, chars, 0)
     try:
         answer = request_text_embeddings(get_provider(turn.provider), connection, endpoint, turn.model, texts)
     except ProviderError as error:

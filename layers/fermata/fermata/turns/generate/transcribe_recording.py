@@ -29,6 +29,7 @@ from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoi
 from fermata.pricing.audio_cost import GEMINI_TOKENS_PER_SECOND, compute_audio_cost, compute_max_audio_cost
 from fermata.turns.accounting import MIN_HOLD_USD
 from fermata.turns.generate.unstored_turn import (
+    UNSTORED_HOLD_SECONDS,
     UnstoredAccounting,
     build_unstored_turn,
     to_answer_error,
@@ -110,7 +111,9 @@ def _hold_budget(resources: Resources, turn: Turn, audio: AudioFile) -> None:
 
     seconds = max(1.0, len(audio.data) / MIN_AUDIO_BYTES_PER_SECOND)
     amount = compute_max_audio_cost(resources, turn.provider, turn.model, seconds, MAX_TRANSCRIPT_TOKENS)
-    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, 1, 1, turn.model)
+    request = holds.BudgetedRequest(
+        turn.tenant, turn.user, turn.id, 1, 1, turn.model, lifetime_seconds=UNSTORED_HOLD_SECONDS
+    )
     held = None if amount is None else max(amount, MIN_HOLD_USD)
     holds.reserve_budget_and_commit(resources, request, held, partial(write_unstored_hold, resources))
 

@@ -24,6 +24,9 @@ from fermata.usage.budgets.budget_limits import get_budgets
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_turn_end_writes
 
+UNSTORED_HOLD_SECONDS = 300
+"""How long a budget is held for such a turn, if its function dies: no request of it takes longer than a minute."""
+
 
 class UnstoredAccounting:
     """The requests of such a turn, one after another, and its end."""
@@ -80,7 +83,14 @@ def hold_budget_of_unstored_turn(resources: Resources, turn: Turn, chars: int, a
         PaymentRequired: A budget does not cover it.
     """
     commit = partial(write_unstored_hold, resources)
-    commit_with_budget_hold(resources, turn, chars // ESTIMATED_CHARS_PER_TOKEN, commit, answer_tokens=answer_tokens)
+    commit_with_budget_hold(
+        resources,
+        turn,
+        chars // ESTIMATED_CHARS_PER_TOKEN,
+        commit,
+        answer_tokens=answer_tokens,
+        hold_seconds=UNSTORED_HOLD_SECONDS,
+    )
 
 
 def write_unstored_hold(resources: Resources, hold_writes: Sequence[Write]) -> None:

@@ -54,6 +54,8 @@ class BudgetedRequest:
     round: int
     attempt: int
     model: str = ""
+    lifetime_seconds: int = HOLD_LIFETIME_SECONDS
+    """After which the hold is released if it was not settled."""
 
     @property
     def name(self) -> str:
@@ -193,7 +195,7 @@ def _build_hold_writes(
     now = int(resources.clock.time())
     # The date at which the accounts were read, also when midnight has passed since (decision 0170).
     date = states[0].date if states else BudgetDate.from_epoch_seconds(now)
-    expires = now + HOLD_LIFETIME_SECONDS
+    expires = now + request.lifetime_seconds
     hold = hold_attribute(expires, date.day, request.name)
     item: Item = {
         "pk": ledger_partition(request.tenant, request.turn),
