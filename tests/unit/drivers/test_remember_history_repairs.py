@@ -8,8 +8,10 @@ import pytest
 
 from fermata.domain.blocks import ReasoningBlock
 from fermata.domain.errors import ProviderError
+from fermata.domain.message_prefix_cache import MessagePrefixCache
 from fermata.domain.messages import Message
-from fermata.domain.model_io import ModelResponse, TextDelta
+from fermata.domain.model_io import FinishReason, ModelResponse, TextDelta, TokenUsage
+from fermata.drivers.protocols.remember_history_repairs import RepairMark, mark_response, take_mark
 from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import anthropic
 from tests.strict.anthropic import StrictAnthropic
@@ -18,6 +20,7 @@ from tests.unit.drivers.conversation_builders import (
     image_block,
     message_from_response,
     model_message,
+    model_request,
     thinking_block,
     tool_call,
     tool_result,
@@ -42,6 +45,8 @@ EARLIER_TURN = (
 )
 NEXT_PROMPT = user_message("And now?", turn="t2")
 CURRENT_ROUND = (model_message(tool_call("call_long_identifier_2"), turn="t2"), tool_result("call_long_identifier_2"))
+
+EMPTY_RESPONSE = ModelResponse(blocks=(), stop=FinishReason.END, tokens=TokenUsage())
 
 
 def ask(peer: StrictProvider, server: StrictServer, connection: HttpConnection, *rows: Any) -> Message:
@@ -289,3 +294,16 @@ def test_a_mark_without_a_position_is_about_all_messages(running: StartServer, c
     mark = ReasoningBlock(provider="anthropic", model=ANTHROPIC.model, payload=payload)
     ask(ANTHROPIC, server, connection, *number_rows(NEXT_PROMPT, model_message(mark, "Hm."), *CURRENT_ROUND))
     assert "tool_use" not in json.dumps(server.bodies[-1]["messages"])
+
+
+def test_marks_are_looked_for_in_what_is_new_and_forgotten_with_their_message() -> None:
+    mark = mark_response(EMPTY_RESPONSE, model_request(), "anthropic", RepairMark(frozenset({"flatten"})))
+    marked = model_message(*mark.blocks, "Hm.")
+    cache = MessagePrefixCache()
+
+    def read(*rows: Message) -> RepairMark:
+        return take_mark(model_request(*rows, message_prefix_cache=cache), "anthropic")[1]
+
+    assert read(NEXT_PROMPT).names == frozenset()
+    assert read(NEXT_PROMPT, marked).names == read(NEXT_PROMPT, marked, *CURRENT_ROUND).names == {"flatten"}
+    assert read(NEXT_PROMPT, *CURRENT_ROUND).names == frozenset()

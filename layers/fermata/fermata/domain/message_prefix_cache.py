@@ -6,6 +6,7 @@ other (a fold) continues from where the messages of the last request and of this
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any, Protocol, Self, TypeVar
 
 from fermata.domain.messages import Message
@@ -62,7 +63,9 @@ class MessagePrefixCache:
 
 
 def _count_common(some: Sequence[Message], others: Sequence[Message]) -> int:
-    """Count the messages at the beginning that are the same objects."""
+    """Count the messages at the beginning that are the same objects. Usually all of the shorter sequence are."""
+    if all(map(is_, some, others)):
+        return min(len(some), len(others))
     for index, (message, other) in enumerate(zip(some, others, strict=False)):
         if message is not other:
             return index

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterable, Sequence
 from io import BytesIO
-from itertools import chain
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import Any
 
 encode_compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -30,22 +31,25 @@ class EncodedPart:
         return encoded
 
 
+_get_items = attrgetter("items")
+_get_encoded = attrgetter("encoded")
+
+
 class EncodedItems(list[JsonItem]):
     """The items of all parts, and their array as JSON, put together from what is encoded already."""
 
     def __init__(self, parts: Iterable[EncodedPart]) -> None:
-        self.parts = [part for part in parts if part.items]
-        super().__init__(chain.from_iterable([part.items for part in self.parts]))
+        self.parts = list(filter(_get_items, parts))
+        super().__init__(chain.from_iterable(map(_get_items, self.parts)))
 
     def write_encoded(self, buffer: BytesIO) -> None:
         """Write the array as JSON."""
-        separator = b"["
-        write = buffer.write
-        for part in self.parts:
-            write(separator)
-            write(part._encoded or part.encoded)
-            separator = b","
-        buffer.write(b"]" if self.parts else b"[]")
+        buffer.write(b"[")
+        for part in self.parts[:1]:
+            buffer.write(part.encoded)
+        following = map(_get_encoded, self.parts[1:])
+        buffer.writelines(chain.from_iterable(zip(repeat(b","), following)))
+        buffer.write(b"]")
 
 
 def encode_body(body: JsonItem) -> bytes:

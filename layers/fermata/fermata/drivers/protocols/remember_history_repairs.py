@@ -8,9 +8,8 @@ that a conversation has now is valid, although that of the one before is not. If
 mark is about all messages from then on (decision 0205).
 """
 
-from collections.abc import Sequence
-from itertools import chain
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 from fermata.domain.blocks import Block, ReasoningBlock
 from fermata.domain.messages import Message
@@ -20,7 +19,6 @@ from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import NO_ADJUSTMENTS, OMIT_REASONING_NAMES, AppliedAdjustments
 from fermata.drivers.protocols.flattened_history import flatten_messages
 
-_get_content = attrgetter("content")
 _REPAIR_TYPE = "fermata.repair"
 _SEALED_TYPES = ("thinking", "redacted_thinking", "reasoning")
 """Reasoning that its provider verifies."""
@@ -51,15 +49,29 @@ class RepairMark:
 
 def take_mark(request: ModelRequest, provider: str) -> tuple[ModelRequest, RepairMark]:
     """Return the request without its marks and with the messages repaired that its newest mark is about."""
-    blocks = chain.from_iterable(map(_get_content, request.messages))
-    marks = [block for block in blocks if block.kind == "reasoning" and _is_mark(block)]
+    marks = request.message_prefix_cache.fold_messages("marks", request.messages, _MarkFold).marks
     if not marks:
         return request, RepairMark()
     origin = (provider, request.model)
-    own = [mark for mark in marks if isinstance(mark, ReasoningBlock) and (mark.provider, mark.model) == origin]
+    own = [mark for mark in marks if (mark.provider, mark.model) == origin]
     mark = _read_mark(own[-1]) if own else RepairMark()
     messages = tuple(map(_without_marks, request.messages))
     return request.model_copy(update={"messages": _repair_messages(messages, mark)}), mark
+
+
+class _MarkFold:
+    """The marks in the messages of a conversation, of whichever provider they are."""
+
+    def __init__(self, marks: Iterable[ReasoningBlock] = ()) -> None:
+        self.marks = list(marks)
+
+    def copy(self) -> Self:
+        return type(self)(self.marks)
+
+    def add_message(self, message: Message) -> None:
+        for block in message.content:
+            if block.kind == "reasoning" and _is_mark(block):
+                self.marks.append(block)
 
 
 def _read_mark(block: ReasoningBlock) -> RepairMark:

@@ -7,9 +7,11 @@
   when anything before it has changed, and because text behind tool results makes models end their turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress, islice
+from operator import attrgetter
 from typing import Any, Self, assert_never
 
 from fermata.domain.blocks import Block, ImageBlock, ReasoningBlock, ToolResultBlock
@@ -98,15 +100,12 @@ def _encode_messages(messages: list["_WireMessage"], volatile: list[_JsonObject]
     """Put the messages together. Breakpoints and the volatile part change only few of them, which move."""
     prompt = _find_newest_prompt(messages)
     breakpoints = _choose_breakpoints(messages)
-    changed = {id(message) for message in (prompt, *breakpoints)}
-    return EncodedItems(
-        message.build_part(
-            volatile if message is prompt else (), is_breakpoint=any(message is marked for marked in breakpoints)
+    parts = list(map(_get_part, messages))
+    for index in {prompt, *breakpoints}:
+        parts[index] = messages[index].build_part(
+            volatile if index == prompt else (), is_breakpoint=index in breakpoints
         )
-        if id(message) in changed
-        else message.part
-        for message in messages
-    )
+    return EncodedItems(parts)
 
 
 @dataclass
@@ -137,6 +136,10 @@ class _WireMessage:
             last = len(self.blocks) - 1
             content[last] = {**content[last], "cache_control": _CACHE_BREAKPOINT}
         return EncodedPart([{"role": self.role, "content": content}])
+
+
+_get_part = attrgetter("part")
+_has_prompt = attrgetter("has_prompt")
 
 
 def _get_place(block: _JsonObject) -> int:
@@ -258,21 +261,30 @@ def _build_tool(spec: ToolSpec) -> _JsonObject:
     return {"name": spec.name, **description, "input_schema": build_tool_schema(spec)}
 
 
-def _choose_breakpoints(messages: list[_WireMessage]) -> list[_WireMessage]:
-    """Return the messages to cache up to: the two newest of our side, and the newest prompt before these.
+def _choose_breakpoints(messages: list[_WireMessage]) -> list[int]:
+    """Return the places of the messages to cache up to: the two newest of our side, and the newest prompt before these.
 
     The second newest is where the last round's request ended. The prompt is where the last turn's prefix ends that no
     volatile text has changed.
     """
-    ours = [message for message in messages if message.role == "user"]
-    prompts = [message for message in ours[:-2] if message.has_prompt]
-    return ours[-2:] + prompts[-1:]
+    newest = list(islice(_list_newest_of_ours(messages), 2))
+    return [*newest, *islice(_list_newest_prompts(messages, newest[-1]), 1)]
 
 
-def _find_newest_prompt(messages: list[_WireMessage]) -> _WireMessage:
-    """Return the newest message in which a user speaks, or without one the newest message of our side."""
-    ours = [message for message in messages if message.role == "user"]
-    return next((message for message in reversed(ours) if message.has_prompt), ours[-1])
+def _find_newest_prompt(messages: list[_WireMessage]) -> int:
+    """Return the place of the newest message in which a user speaks, or without one the newest of our side."""
+    prompt = next(_list_newest_prompts(messages, len(messages)), None)
+    return next(_list_newest_of_ours(messages)) if prompt is None else prompt
+
+
+def _list_newest_of_ours(messages: list[_WireMessage]) -> Iterator[int]:
+    """Yield the places of our side's messages, the newest first. There is always one: the first message is ours."""
+    return (index for index in reversed(range(len(messages))) if messages[index].role == "user")
+
+
+def _list_newest_prompts(messages: list[_WireMessage], end: int) -> Iterator[int]:
+    """Yield the places before `end` where a user speaks, the newest first. A turn of many rounds has one, far back."""
+    return compress(reversed(range(end)), map(_has_prompt, islice(reversed(messages), len(messages) - end, None)))
 
 
 def _build_volatile(request: ModelRequest) -> list[_JsonObject]:
