@@ -1,4 +1,4 @@
-"""A plain path of `$states`, which is read without the engine, gives what the engine gives."""
+"""What is evaluated without the engine, such as a plain path of `$states`, gives what the engine gives."""
 
 import json
 
@@ -47,6 +47,23 @@ def test_a_path_gives_what_the_engine_gives(lab: EmulatorLab, path: str) -> None
     plain = output_of(lab, f"$states.input.{path}")
     assert plain == output_of(lab, f"($states.input.{path})")
     assert "value" in json.loads(plain)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "$states.input.text = 'so'",
+        "$states.input.text = 'other'",
+        "$states.input.number = '7'",
+        "$states.input.other = 'so'",
+        "$exists($states.input.object) ? $states.input.object : null",
+        "$exists($states.input.other) ? $states.input.other : null",
+        "$exists($states.input.single) ? $states.input.single : null",
+        "60",
+    ],
+)
+def test_a_plain_expression_gives_what_the_engine_gives(lab: EmulatorLab, expression: str) -> None:
+    assert output_of(lab, expression) == output_of(lab, f"({expression})")
 
 
 @pytest.mark.parametrize("path", MISSING)
