@@ -11,6 +11,7 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Forbidden, Unauthorized
+from fermata.wire.auth import authentication, verified_tokens
 from fermata.wire.auth.authentication import authenticate, require_capability
 from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import describe_tenant, rotate_tenant_secret
@@ -171,6 +172,67 @@ def test_clocks_may_not_differ_by_more(
     times = {"iat": STOPPED_AT - 60, "exp": STOPPED_AT + 600}
     with pytest.raises(Unauthorized, match=says):
         authenticate(resources, bakery.bearer_headers(**(times | {claim: STOPPED_AT + seconds})), "GET")
+
+
+@pytest.fixture
+def decoded_tokens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tokens whose signature PyJWT has verified."""
+    verified: list[str] = []
+    decode = authentication._decode
+
+    def record(token: str, *arguments: Any) -> dict[str, Any]:
+        verified.append(token)
+        return decode(token, *arguments)
+
+    monkeypatch.setattr(authentication, "_decode", record)
+    return verified
+
+
+def test_a_token_is_verified_once(resources: Resources, bakery: TokenSigner, decoded_tokens: list[str]) -> None:
+    headers = bakery.bearer_headers(user="ada")
+    callers = [authenticate(resources, headers, "GET") for _ in range(3)]
+    assert (callers[0].user, len(set(callers)), len(decoded_tokens)) == ("ada", 1, 1)
+
+
+@pytest.mark.parametrize("moved_by", [-7200, 7200])
+def test_a_verified_token_is_verified_again_where_the_clock_has_left_its_time(
+    resources: Resources,
+    bakery: TokenSigner,
+    decoded_tokens: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    moved_by: int,
+) -> None:
+    now = int(time.time())
+    headers = bakery.bearer_headers(iat=now, exp=now + 3600)
+    authenticate(resources, headers, "GET")
+    monkeypatch.setattr("time.time", lambda: now + moved_by)
+    authenticate(resources, headers, "GET")  # PyJWT has a clock of its own, by which the token is valid
+    assert len(decoded_tokens) == 2
+
+
+def test_a_verified_token_ends_with_the_secret_that_signed_it(resources: Resources, bakery: TokenSigner) -> None:
+    headers = bakery.bearer_headers()
+    authenticate(resources, headers, "GET")
+    rotate_tenant_secret(resources, "bakery", overlap_seconds=0)
+    with pytest.raises(Unauthorized):
+        authenticate(resources, headers, "GET")
+
+
+def test_a_changed_token_is_not_taken_for_the_verified_one(resources: Resources, bakery: TokenSigner) -> None:
+    headers = bakery.bearer_headers()
+    authenticate(resources, headers, "GET")
+    with pytest.raises(Unauthorized):
+        authenticate(resources, {"authorization": headers["authorization"][:-4] + "AAAA"}, "GET")
+
+
+def test_few_verified_tokens_are_kept(
+    resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verified_tokens, "MAX_KEPT_TOKENS", 2)
+    for user in ("ada", "ben", "cleo"):
+        authenticate(resources, bakery.bearer_headers(user=user), "GET")
+    kept = resources.cache.get_shared("verified-tokens", verified_tokens.VerifiedTokens)
+    assert len(kept._known) <= 2
 
 
 def test_a_tenant_may_demand_shorter_tokens(resources: Resources) -> None:

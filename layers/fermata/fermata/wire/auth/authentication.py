@@ -24,6 +24,7 @@ from fermata.wire.auth.api_key_store import authenticate_api_key
 from fermata.wire.auth.fetch_signing_keys import get_signing_keys
 from fermata.wire.auth.tenant import Tenant, TenantSecret, normalize_origin
 from fermata.wire.auth.tenant_store import find_tenant, find_tenant_by_issuer, is_registered_origin
+from fermata.wire.auth.verified_tokens import VerifiedTokens, hash_text
 
 _SESSION_COOKIES = ("fermata_session", "instatic_admin_session")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -89,7 +90,7 @@ def _parse_cookies(header: str) -> Iterator[tuple[str, str]]:
         yield name.strip(), value.strip().strip('"')
 
 
-def _verify_token(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
+def _verify_token(resources: Resources, token: str) -> tuple[Tenant, Mapping[str, Any]]:
     if len(token) > _MAX_TOKEN_CHARACTERS or not token.isascii():
         raise Unauthorized("Unauthorized", reason="malformed")
     try:
@@ -117,16 +118,24 @@ def _find_refusal_reason(error: jwt.PyJWTError) -> str:
             return "malformed"
 
 
-def _verify_signature(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
-    issuer = jwt.decode(token, options={"verify_signature": False}).get("iss")
+def _verify_signature(resources: Resources, token: str) -> tuple[Tenant, Mapping[str, Any]]:
+    """Verify a token with the keys that its tenant has now. One that this process has verified so is not decoded."""
+    verified_tokens = resources.cache.get_shared("verified-tokens", VerifiedTokens)
+    known = verified_tokens.find_token(token)
+    issuer = known.issuer if known else jwt.decode(token, options={"verify_signature": False}).get("iss")
     tenant = find_tenant_by_issuer(resources, issuer) if isinstance(issuer, str) else None
     if tenant is None:
         raise jwt.InvalidIssuerError("no tenant has this issuer")
-    for key, algorithm in _list_keys(resources, tenant, jwt.get_unverified_header(token)):
+    header = known.header if known else jwt.get_unverified_header(token)
+    for key, algorithm in _list_keys(resources, tenant, header):
+        verified_with = (hash_text(key) if isinstance(key, str) else key, algorithm, tenant.issuer, tenant.audience)
+        if known and known.verified_with == verified_with:
+            return tenant, known.claims
         try:
             claims = _decode(token, key, algorithm, tenant)
         except jwt.InvalidSignatureError:
             continue
+        verified_tokens.add_token(token, header, claims, verified_with)
         return tenant, claims
     raise jwt.InvalidSignatureError("none of the tenant's keys signed this")
 
