@@ -19,7 +19,7 @@ from pydantic import ConfigDict
 
 from fermata.domain.base import DomainModel
 from fermata.domain.caller import Capability
-from fermata.domain.tools import ToolOutput
+from fermata.domain.tools import ToolOutput, ToolSpec
 from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.schema.json_schema import build_json_schema
 
@@ -305,6 +305,18 @@ class Tool:
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, which models and editors receive."""
         return build_json_schema(self.input_model) if self.declared_schema is None else dict(self.declared_schema)
+
+    def get_spec(self, wire_name: str) -> ToolSpec:
+        """Return what a model receives about the tool, the same object each time, so that drivers encode it once."""
+        spec = self._spec_by_name.get(wire_name)
+        if spec is None:
+            spec = ToolSpec(name=wire_name, description=self.description, input_schema=self.input_schema)
+            self._spec_by_name[wire_name] = spec
+        return spec
+
+    @cached_property
+    def _spec_by_name(self) -> dict[str, ToolSpec]:
+        return {}
 
     @cached_property
     def definition(self) -> dict[str, Any]:

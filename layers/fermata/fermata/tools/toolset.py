@@ -91,7 +91,7 @@ class Toolset:
             withheld: Canonical names of tools that would only fail.
         """
         return tuple(
-            ToolSpec(name=get_wire_name(tool, naming), description=tool.description, input_schema=tool.input_schema)
+            tool.get_spec(get_wire_name(tool, naming))
             for tool in self.list_permitted_tools(capabilities, scope, tenant=tenant, role=role, phase=phase)
             if tool.name not in withheld
         )

@@ -19,6 +19,7 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
 from fermata.domain.untrusted_text import frame_context
+from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.adjustments import NO_ADJUSTMENTS, AppliedAdjustments
 from fermata.drivers.protocols.anthropic_messages.thinking import (
     MIN_THINKING_BUDGET_TOKENS,
@@ -71,10 +72,10 @@ def build_request_body(
         lambda: _MessageFold(request.model, CallIdMapper(format_call_id), with_history_thinking=with_history_thinking),
     ).finish()
     body: _JsonObject = {"model": request.model, "max_tokens": request.max_tokens, "stream": True}
-    tools = [_build_tool(spec) for spec in request.tools]
-    system: list[_JsonObject] = [{"type": "text", "text": request.system}] if request.system.strip() else []
-    for block in (system or tools)[-1:]:
-        block["cache_control"] = _CACHE_BREAKPOINT
+    system: list[_JsonObject] = []
+    if request.system.strip():
+        system.append({"type": "text", "text": request.system, "cache_control": _CACHE_BREAKPOINT})
+    tools = _encode_tools(request.tools, is_breakpoint=not system)
     if tools:
         body["tools"] = tools
     if tools and not request.call_tools:
@@ -259,6 +260,19 @@ def _build_image(block: ImageBlock) -> _JsonObject:
 def _build_tool(spec: ToolSpec) -> _JsonObject:
     description = {"description": spec.description} if spec.description else {}
     return {"name": spec.name, **description, "input_schema": build_tool_schema(spec)}
+
+
+@WeakCache
+def _build_tool_part(spec: ToolSpec) -> EncodedPart:
+    return EncodedPart([_build_tool(spec)])
+
+
+def _encode_tools(specs: Sequence[ToolSpec], *, is_breakpoint: bool) -> EncodedItems:
+    """Put the tools together, each of which is encoded once in a process."""
+    parts = list(map(_build_tool_part, specs))
+    if is_breakpoint:
+        parts[-1:] = [EncodedPart([{**part.items[0], "cache_control": _CACHE_BREAKPOINT}]) for part in parts[-1:]]
+    return EncodedItems(parts)
 
 
 def _choose_breakpoints(messages: list[_WireMessage]) -> list[int]:
