@@ -1,4 +1,4 @@
-"""What is evaluated without the engine, such as a plain path of `$states`, gives what the engine gives."""
+"""Plain expressions, which are evaluated without the engine, give what the engine gives."""
 
 import json
 
