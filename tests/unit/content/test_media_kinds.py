@@ -294,13 +294,42 @@ GROWING = {
     "points": '<marker id="m">' + "<rect/>" * 400 + '</marker><path marker-mid="url(#m)" d="M' + "1 2 " * 400 + '"/>',
     "long paths": '<path id="p" d="M' + "1 2 " * 2_500 + '"/>' + '<use href="#p"/>' * 1_100,
     "rules in rules": "<style>.a{.b{fill:red}mask:url(#p)}</style>" + '<mask id="p"><rect/></mask>',
+    "letters": '<text id="t">' + "a" * 1_000 + "</text>" + '<use href="#t"/>' * 100,
+    "closed points": '<marker id="m">' + "<rect/>" * 400 + '</marker><path marker-mid="url(#m)" d="M0 0' + "z" * 400
+    + '"/>',
+    "fills of markers": '<pattern id="p">' + "<rect/>" * 60 + '</pattern><marker id="m">'
+    + '<rect fill="context-fill"/>' * 60 + '</marker><path fill="url(#p)" marker-mid="url(#m)" d="M'
+    + "1 2 " * 60 + '"/>',
+    "many masks": "".join(f'<mask id="m{n}" mask="url(#m{n + 1})"><rect/></mask>' for n in range(240)),
+    "many classes": "".join(
+        f'<style>.c{n}{{mask:url(#m{n + 1})}}</style><mask id="m{n}"><rect class="c{n}"/></mask>' for n in range(120)
+    ),
 }  # fmt: skip
+MASKED_BY_STYLES = [
+    ".q:not(.a .b){mask:url(#m)}",
+    ".q:not([id='a .b']){mask:url(#m)}",
+    "[class='q é .b']{mask:url(#m)}",
+    ".é{mask:url(#m)}",
+    ".q{mask:url(#m);.b{.c{fill:red}}}",
+    ".q{@media print{mask:url(#m)}}",
+    ".q{--x:' .b{';mask:url(#m)}",
+    ".q{mask:url(#%6D)}",
+    ".q{mask:url('#\tm ')}",
+    ".q{--e:;--x:var(--e,';') url(#m);mask:var(--x)}",
+]
 
 
 @pytest.mark.parametrize("inside", GROWING.values(), ids=GROWING)
 def test_an_svg_whose_parts_draw_each_other_without_end_is_refused(inside: str) -> None:
     with pytest.raises(ImageTooLargeError, match="too often"):
         clean_svg(make_svg(inside))
+
+
+@pytest.mark.parametrize("style", MASKED_BY_STYLES)
+def test_a_style_masks_all_that_browsers_take_it_to_mean(style: str) -> None:
+    masked = '<mask id="m">' + "<path/>" * 400 + "</mask>" + '<rect class="q é .b"/>' * 400
+    with pytest.raises(ImageTooLargeError, match="too often"):
+        clean_svg(make_svg(f"<style>{style}</style>{masked}"))
 
 
 def test_an_svg_of_a_program_for_drawing_is_kept() -> None:

@@ -150,6 +150,7 @@ class _SvgWriter:
         if self._style is not None:
             self._style.append(text)
         elif self._is_in_text():
+            self._parts.add_text(text)
             self._written.append(escape(text))
 
     def _is_in_text(self) -> bool:
@@ -204,8 +205,8 @@ def _is_plain_function(text: str, bracket: int) -> bool:
     """Return whether the function of an opening bracket is one that a drawing needs."""
     before = text[max(0, bracket - _MAX_FUNCTION_CHARS) : bracket]
     name = before[len(before.rstrip(_NAME_LETTERS)) :].lower()
-    begin = text[bracket + 1 : bracket + _MAX_FUNCTION_CHARS].lstrip().lstrip("\"'")
-    return name in _FUNCTIONS or (name == "url" and begin.startswith("#"))
+    begin = text[bracket + 1 : bracket + _MAX_FUNCTION_CHARS].lstrip()
+    return name in _FUNCTIONS or (name == "url" and begin.startswith(("#", '"#', "'#")))
 
 
 def _read_size(attributes: Mapping[str, str]) -> tuple[int, int]:

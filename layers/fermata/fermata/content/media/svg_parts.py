@@ -9,19 +9,26 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import unquote
 
 MAX_DRAWN = 100_000
 _TOO_MANY = MAX_DRAWN + 1
-_MAX_CHAIN = 250
-"""Of parts in parts and references, of which a browser has to follow each."""
+_MAX_CHAIN = 500
+"""Of parts in parts and references, in calls of Python, which follows them as deep as browsers have to."""
+_CALLS_OF_A_REFERENCE = 5
 _NUMBERS_OF_A_SHAPE = 50
 """So many numbers of a path cost about as much as a shape."""
-_TARGET = re.compile(r"url\(\s*[\"']?#([^\"')\s]+)", re.IGNORECASE)
-_NUMBER = re.compile(r"\d*\.?\d+")
+_TARGET = re.compile(r"""url\(\s*(?:"#([^"]*)|'#([^']*)|#([^"')\s]*))""", re.IGNORECASE)
+_UNREAD_IN_ADDRESSES = str.maketrans("", "", "\t\r\n")
+_NUMBER = re.compile(r"\d*\.?\d+|[zZ]")
+"""What a path has for each of its points: numbers, or a letter that closes it."""
 _UNDRAWN = frozenset({"linearGradient", "radialGradient", "stop"})
 _PARTS_BY_ADDRESS = frozenset({"use", "pattern"})
 """What draws the part of a file that its `href` names."""
+_SHOWN_TEXT = frozenset({"text", "tspan", "textPath"})
 _INHERIT, _ONCE_OR_STYLE = "inherit", ("mask", "clip-path", "filter", "style")
+_CONTEXT_PAINT = "context-"
+_PLAIN_SELECTOR = re.compile(r"[\w\s.#*>+~:-]*", re.ASCII)
 _CLASS_OR_ID = re.compile(r"[.#][A-Za-z_][\w-]*")
 _ELEMENT = re.compile(r"[A-Za-z]+")
 
@@ -64,10 +71,11 @@ class _Part:
     used: str
     references: _References
     children: "list[_Part]" = field(default_factory=list)
+    letters: int = 0
 
     @property
     def own_size(self) -> int:
-        return 0 if self.name in _UNDRAWN else 1 + self.numbers // _NUMBERS_OF_A_SHAPE
+        return 0 if self.name in _UNDRAWN else 1 + self.letters + self.numbers // _NUMBERS_OF_A_SHAPE
 
 
 class SvgParts:
@@ -82,6 +90,7 @@ class SvgParts:
         self._drawn_sizes: dict[_References, _DrawnSizes] = {}
         self._style_sizes: dict[str, _DrawnSizes] = {}
         self._is_all_inherited = False
+        self._has_context_paint = False
 
     def open(self, name: str, attributes: Mapping[str, str]) -> None:
         """Take the start of an element that is kept."""
@@ -90,6 +99,7 @@ class SvgParts:
         used = attributes.get("href", "").removeprefix("#") if name in _PARTS_BY_ADDRESS else ""
         selectors = ("*", name, *([f"#{own_id}"] if own_id else []), *(f".{one}" for one in classes))
         self._is_all_inherited |= any(_INHERIT in attributes.get(said, "").lower() for said in _ONCE_OR_STYLE)
+        self._has_context_paint |= any(_CONTEXT_PAINT in value.lower() for value in attributes.values())
         part = _Part(name, selectors, numbers, used, _read_references(_iter_declarations(attributes)))
         if self._open:
             self._open[-1].children.append(part)
@@ -99,6 +109,11 @@ class SvgParts:
         if own_id:
             self._by_id.setdefault(own_id, part)  # of parts with one id, browsers take the first
 
+    def add_text(self, text: str) -> None:
+        """Take text of the element that was opened last. Of what is shown, each letter is a shape."""
+        if self._open[-1].name in _SHOWN_TEXT:
+            self._open[-1].letters += sum(map(len, text.split()))
+
     def close(self) -> None:
         """Take the end of the element that was opened last."""
         self._open.pop()
@@ -106,11 +121,12 @@ class SvgParts:
     def add_style(self, css: str) -> None:
         """Take the rules of a style sheet. They hold for at least all that they mean."""
         self._is_all_inherited |= _INHERIT in css.lower()
+        self._has_context_paint |= _CONTEXT_PAINT in css.lower()
         for rule in css.split("}"):
             before, _, body = rule.rpartition("{")
             selectors = before.rpartition("{")[2]
-            if _TARGET.search(selectors) or not selectors:  # rules in rules: whatever they mean
-                body, selectors = f"{selectors};{body}", "*"
+            if _TARGET.search(before) or not selectors:  # rules in rules: whatever they mean
+                body, selectors = f"{before.replace('{', ';')};{body}", "*"
             references = _read_references(_split_declarations(body))
             if references:
                 for selector in selectors.split(","):
@@ -118,7 +134,10 @@ class SvgParts:
 
     def count_drawn(self) -> int:
         """Return how much is drawn, up to one more than `MAX_DRAWN`, which also stands for a circle."""
-        return self._measure(self._root, 0) if self._root else 0
+        drawn = self._measure(self._root, 0) if self._root else 0
+        if self._has_context_paint:  # the fill and the stroke of a shape may be those of its markers
+            drawn *= 1 + 2 * max((one.painted for one in self._drawn_sizes.values()), default=0)
+        return min(drawn, _TOO_MANY)
 
     def _measure(self, part: _Part, chain: int) -> int:
         """Return how much a part draws, with what it refers to."""
@@ -133,7 +152,7 @@ class SvgParts:
             if size > MAX_DRAWN:
                 return _TOO_MANY
         size += self._measure_targets((part.used,), chain)
-        size += self._count_painted(part, own, size, chain)
+        size += self._count_painted(part, own, size, chain + _CALLS_OF_A_REFERENCE)
         self._sizes[part] = min(size, _TOO_MANY)
         return self._sizes[part]
 
@@ -171,7 +190,7 @@ class SvgParts:
         size = 0
         for target in targets:
             part = self._by_id.get(target)
-            size += self._measure(part, chain + 1) if part else 0
+            size += self._measure(part, chain + 2) if part else 0
         return min(size, _TOO_MANY)
 
 
@@ -183,27 +202,34 @@ def _iter_declarations(attributes: Mapping[str, str]) -> Iterator[tuple[str, str
 
 def _split_declarations(css: str) -> Iterator[tuple[str, str]]:
     for declaration in css.split(";"):
-        name, _, value = declaration.partition(":")
-        yield name.strip().lower(), value
+        name, colon, value = declaration.partition(":")
+        yield (name.strip().lower(), value) if colon else ("", declaration)
+
+
+def _find_targets(value: str) -> Iterator[str]:
+    """Yield the ids that the addresses of a value name, as browsers read them."""
+    for found in _TARGET.finditer(value):
+        name = found[found.lastindex or 0].translate(_UNREAD_IN_ADDRESSES).strip()
+        yield from dict.fromkeys((name, unquote(name)))
 
 
 def _read_references(declarations: Iterable[tuple[str, str]]) -> _References:
     once, painted, pointed = [], [], []
     for name, value in declarations:
-        targets = _TARGET.findall(value)
-        if name in ("fill", "stroke"):
+        targets = _find_targets(value)
+        if name in ("fill", "stroke", "marker-start", "marker-end"):
             painted += targets
-        elif name in ("marker", "marker-mid") or name.startswith("--"):  # a variable may stand for anything
-            pointed += targets
-        elif name in ("marker-start", "marker-end"):
-            painted += targets
-        else:
+        elif name in _ONCE_OR_STYLE:
             once += targets
+        else:  # markers; and a variable, or what is no declaration, may stand for anything
+            pointed += targets
     return _References(tuple(once), tuple(painted), tuple(pointed))
 
 
 def _simplify_selector(selector: str) -> str:
     """Return a selector for at least what another one means: a class, id or element of its last part."""
+    if not _PLAIN_SELECTOR.fullmatch(selector):  # it may exclude, compare attributes, or name what is around it
+        return "*"
     last = selector.split()[-1] if selector.strip() else ""
     last = last.rpartition(">")[2].rpartition("+")[2].rpartition("~")[2]
     found = _CLASS_OR_ID.search(last.partition(":")[0].partition("[")[0])
