@@ -3,9 +3,11 @@
 import pytest
 
 from fermata.aws.resources import Resources
+from fermata.aws.uploads import MAX_UPLOAD_BYTES
 from fermata.billing.count_media_hours import MEDIA_SORT_KEY, count_media_hours
 from fermata.billing.make_usage_reports import make_usage_reports
 from fermata.billing.usage_report import UsageReport, build_report_key, read_workspace_reports
+from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import delete_document
 from fermata.content.documents.document import ContentAuthor, DocumentVersion
@@ -57,6 +59,15 @@ def test_bytes_count_for_each_hour_that_they_are_stored_and_each_hour_once(
     assert report(resources)[0].quantity == 3 * 101, "hours in which no run came"
     clock.now += 90 * 3_600
     assert report(resources)[0].quantity == 24 * 101, "Nobody knows what was there days ago."
+
+
+def test_a_size_that_somebody_has_written_into_an_asset_ends_no_report(resources: Resources) -> None:
+    asset = store(resources)
+    files = [{"name": "original", "size": 10**40}, {"name": "thumbnail", "size": "many"}]
+    WorkingDocuments(resources, SHOP, ADA).update(
+        asset.key, lambda content: content.with_fields(DEFINITION_LOCALE, {"files": files})
+    )
+    assert [one.quantity for one in report(resources)] == [MAX_UPLOAD_BYTES["media"]]
 
 
 def test_a_report_of_media_says_what_exceeds_the_room_of_the_plan_in_every_hour(

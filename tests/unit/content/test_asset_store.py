@@ -156,7 +156,13 @@ def test_an_asset_says_what_it_is_and_each_file_is_delivered(resources: Resource
 
 
 @pytest.mark.parametrize(
-    "fields", [{"files": None}, {"files": "all"}, {"files": [{"name": "original", "sha256": "../x"}]}]
+    "fields",
+    [
+        {"files": None},
+        {"files": "all"},
+        {"files": [{"name": ["original"]}]},
+        {"files": [{"name": "original", "sha256": "../x"}]},
+    ],
 )
 def test_what_people_write_into_an_asset_names_no_other_object(
     resources: Resources, space: SpaceKey, fields: dict[str, object]

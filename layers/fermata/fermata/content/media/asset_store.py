@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from fermata.aws.resources import Resources
-from fermata.aws.uploads import MAX_UPLOAD_BYTES
 from fermata.content.built_in_models import ASSET_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
@@ -23,7 +22,7 @@ from fermata.content.documents.document import (
 from fermata.content.documents.document_writes import ValueTaken
 from fermata.content.documents.read_document import read_document, read_write_basis
 from fermata.content.media.media_kind import PIXEL_TYPES, VIDEO_TYPES
-from fermata.content.media.media_room import FILES_FIELD, MediaRoom, list_asset_files
+from fermata.content.media.media_room import FILES_FIELD, MediaRoom, list_asset_files, read_file_size
 from fermata.content.media.prepare_media import PreparedMedia, draw_sizes, prepare_media
 from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile
 from fermata.content.media.sweep_media import (
@@ -245,8 +244,7 @@ def get_file_size(version: DocumentVersion, name: str) -> int:
         version: The asset.
         name: The size. Of an image that is smaller, it is the original.
     """
-    size = _choose_file(version, name).get("size")  # people can write this field, too
-    return min(size, MAX_UPLOAD_BYTES["media"]) if isinstance(size, int) and size > 0 else 0
+    return read_file_size(_choose_file(version, name))
 
 
 def require_asset_files(resources: Resources, space: SpaceKey, version: DocumentVersion) -> None:

@@ -19,6 +19,7 @@ from fermata.aws.dynamodb_items_and_writes import (
     build_versioned_put,
 )
 from fermata.aws.resources import Resources
+from fermata.aws.uploads import MAX_UPLOAD_BYTES
 from fermata.aws.workspace_subscription import read_subscription
 from fermata.content.built_in_models import ASSET_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL
@@ -121,9 +122,16 @@ class MediaRoom:
 
 
 def list_asset_files(content: DocumentContent | None) -> list[Mapping[str, Any]]:
-    """Return the files of an asset: name, media type, size in pixels and bytes, digest."""
+    """Return the files of an asset: name, media type, size in pixels and bytes, digest. What has no name is none."""
     files = content.get_locale(DEFINITION_LOCALE).get(FILES_FIELD) if content else None
-    return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+    named = (file for file in files if isinstance(file, dict)) if isinstance(files, list) else ()
+    return [file for file in named if isinstance(file.get("name"), str)]
+
+
+def read_file_size(file: Mapping[str, Any]) -> int:
+    """Return how many bytes a file of an asset has, by its record, which people can write: never more than any has."""
+    size = file.get("size")
+    return min(size, MAX_UPLOAD_BYTES["media"]) if isinstance(size, int) and size > 0 else 0
 
 
 def count_media_bytes(resources: Resources, tenant: str) -> int:
@@ -150,8 +158,7 @@ def _iter_sizes(resources: Resources, space: SpaceKey) -> Iterator[int]:
         page = list_documents(resources, space, ASSET_MODEL.id, limit=MAX_LISTED, after=after)
         wanted = [(DocumentKey(ASSET_MODEL.id, head.id), head.version) for head in page.documents]
         for version in read_versions_at_once(resources, space, wanted).values():
-            sizes = (file.get("size") for file in list_asset_files(version.content))
-            yield sum(size for size in sizes if isinstance(size, int) and size > 0)
+            yield sum(map(read_file_size, list_asset_files(version.content)))
         after = page.after
         if not after:
             return
