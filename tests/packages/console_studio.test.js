@@ -3,7 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sayBreakingChanges } from "../../console/src/content/breaking-changes.js";
-import { FIELD_TYPES, readFieldDefinition, readFieldName } from "../../console/src/content/field-definition.js";
+import {
+  FIELD_TYPES,
+  readFieldDefinition,
+  readFieldName,
+  sayItems,
+} from "../../console/src/content/field-definition.js";
 import { readOwnDefinition } from "../../console/src/content/own-definition.js";
 import { findFormProblems, readFormState, toFormDefinition } from "../../console/src/studio/form-rules.js";
 import { makeFormSnippet } from "../../console/src/studio/form-snippet.js";
@@ -109,6 +114,29 @@ test("the definition of a model keeps what is false or 0 where that says somethi
   assert.deepEqual(Object.keys(own), ["kind", "fields", "form"]);
 });
 
+test("the definition of a model keeps what other programs have added as it is", () => {
+  const shade = { type: "select", options: ["a", ""], default: "", help: "", ui: { tabs: [], hidden: null } };
+  const own = {
+    kind: "collection",
+    editor: { order: [], note: "" },
+    icon: "",
+    fields: { shade, unique: { type: "text" } },
+  };
+  const service = { id: "loaf", title: "", description: "", i18n: false, builtIn: false, version: 3, documents: 2 };
+  const told = { required: false, unique: false, model: [], description: "" };
+  const items = { type: "array", items: { type: "string" } };
+  const stored = {
+    ...own,
+    ...service,
+    fields: {
+      shade: { ...shade, ...told },
+      unique: own.fields.unique,
+      items: { ...items, items: { ...items.items, ...told } },
+    },
+  };
+  assert.deepEqual(readOwnDefinition(stored), { ...own, fields: { ...own.fields, items } });
+});
+
 test("the assistant is told of the model, the entry, the language and the branch that the address names", () => {
   const open = (path) => readOpenContext(`#/studio/shop/main${path}`);
   assert.deepEqual(open("/documents/bread/rye%20bread/de"), {
@@ -189,6 +217,14 @@ test("a field says what is for its type, and keeps what the form does not know",
   const list = (items) => readFieldDefinition(controls({ type: "array", items })).items;
   assert.deepEqual([list("image"), list('{"type": "select"}')], [{ type: "image" }, { type: "select" }]);
   assert.deepEqual(Object.keys(WORDS.de.content.models.editor.types), [...FIELD_TYPES]);
+});
+
+test("the items of a list are said so that nothing is lost when they are read again", () => {
+  for (const items of [{ type: "number" }, { type: "integer", min: 0 }, { type: "boolean", default: false }]) {
+    const read = (/** @type {string} */ name) => ({ type: "array", items: sayItems(items) })[name] ?? "";
+    assert.deepEqual(readFieldDefinition(read, {}).items, items);
+  }
+  assert.equal(sayItems({ type: "string", required: false, description: "" }), "string");
 });
 
 test("what is wrong with a field is named, so that it is said in words", () => {

@@ -1,5 +1,7 @@
 /** What can be said of a field of each type, and how a form says it. */
 
+import { withoutDefaults } from "./own-definition.js";
+
 /** All types of fields, the usual ones first. */
 export const FIELD_TYPES = /** @type {const} */ ([
   "string",
@@ -123,6 +125,19 @@ function readList(text, between, problem) {
   const found = [...new Set(parts)].filter(Boolean);
   if (!found.length) throw new FieldProblemError(problem);
   return found;
+}
+
+/**
+ * Say the items of a list, as they are read again: their type, or all that is said of them as JSON.
+ *
+ * @param {any} items
+ * @returns {string}
+ */
+export function sayItems(items) {
+  if (!items) return "string";
+  if (typeof items === "string") return items;
+  const said = withoutDefaults(items);
+  return Object.keys(said).length === 1 ? said.type : JSON.stringify(said);
 }
 
 /** The items of a list: only their type, or all of it as JSON. @param {string} text */

@@ -2,7 +2,14 @@
 
 import { askInDialog, field, h } from "../dom.js";
 import { words } from "../words/index.js";
-import { FIELD_TYPES, FieldProblemError, hasSetting, readFieldDefinition, readFieldName } from "./field-definition.js";
+import {
+  FIELD_TYPES,
+  FieldProblemError,
+  hasSetting,
+  readFieldDefinition,
+  readFieldName,
+  sayItems,
+} from "./field-definition.js";
 
 /** @import { FieldSetting } from "./field-definition.js" */
 /** @typedef {{name: string, definition: any}} NamedField */
@@ -59,7 +66,7 @@ function makeControls(definition) {
   const settings = [
     ["options", field(own.options, lines("options", (definition.options ?? []).join("\n")), own.optionsHint)],
     ["model", field(own.model, input("model", listOf(definition.model).join(", ")), own.modelHint)],
-    ["items", field(own.items, input("items", itemsOf(definition.items), { className: "code" }), own.itemsHint)],
+    ["items", field(own.items, input("items", sayItems(definition.items), { className: "code" }), own.itemsHint)],
     ["fields", field(own.fields, lines("fields", jsonOf(definition.fields), { className: "code" }), own.fieldsHint)],
     ["min", field(own.min, input("min", definition.min, numeric), own.boundsHint)],
     ["max", field(own.max, input("max", definition.max, numeric))],
@@ -89,14 +96,6 @@ function box(name, label, checked) {
 /** @param {any} value */
 function listOf(value) {
   return typeof value === "string" ? [value] : (value ?? []);
-}
-
-/** The type of a list's items, or what else is said of them as JSON. @param {any} items */
-function itemsOf(items) {
-  if (!items) return "string";
-  if (typeof items === "string") return items;
-  const said = Object.entries(items).filter(([, value]) => value && (!Array.isArray(value) || value.length));
-  return said.length === 1 ? items.type : JSON.stringify(Object.fromEntries(said));
 }
 
 /** @param {any} value */

@@ -1,8 +1,14 @@
 /** What the definition of a model says by itself. */
 
-/** Members of models and fields that are false without them. */
-const FLAGS = ["required", "unique", "i18n"];
-const KEPT_WHOLE = ["form", "default"];
+/** What members of models and fields say where they are left out. */
+const DEFAULTS = /** @type {Record<string, any>} */ ({
+  required: false,
+  unique: false,
+  i18n: false,
+  title: "",
+  description: "",
+  model: [],
+});
 const OWN_MEMBERS = ["id", "builtIn", "version", "documents", "formPath"];
 
 /**
@@ -16,22 +22,27 @@ export function readOwnDefinition(model) {
 }
 
 /**
- * Leave out what says nothing. What is false or 0 may say something, such as that a form is closed.
+ * Leave out what says nothing of a model or a field. What is false or 0 may say something, such as that a form is closed, and members
+ * of other programs stay as they are.
  *
- * @param {any} value
+ * @param {any} definition
  * @returns {any}
  */
-export function withoutDefaults(value) {
-  if (Array.isArray(value)) return value.map(withoutDefaults);
-  if (value === null || typeof value !== "object") return value;
-  const said = Object.entries(value).filter(([name, each]) => !saysNothing(name, each));
-  return Object.fromEntries(
-    said.map(([name, each]) => [name, KEPT_WHOLE.includes(name) ? each : withoutDefaults(each)]),
-  );
+export function withoutDefaults(definition) {
+  if (definition === null || typeof definition !== "object" || Array.isArray(definition)) return definition;
+  const said = Object.entries(definition).filter(([name, value]) => !saysNothing(name, value));
+  return Object.fromEntries(said.map(([name, value]) => [name, shortenMember(name, value)]));
+}
+
+/** @param {string} name @param {any} value */
+function shortenMember(name, value) {
+  if (name === "items") return withoutDefaults(value);
+  if (name !== "fields" || typeof value !== "object" || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([field, definition]) => [field, withoutDefaults(definition)]));
 }
 
 /** @param {string} name @param {any} value */
 function saysNothing(name, value) {
-  if (value === false) return FLAGS.includes(name);
-  return value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
+  if (value === null || value === undefined) return true;
+  return Object.hasOwn(DEFAULTS, name) && JSON.stringify(value) === JSON.stringify(DEFAULTS[name]);
 }
