@@ -127,6 +127,15 @@ def test_content_that_breaks_a_rule_makes_no_branch(agent: StudioAgent) -> None:
     assert list_change_sets(agent.resources, SPACE) == []
 
 
+def test_two_entries_of_one_call_cannot_have_the_same_unique_value(agent: StudioAgent) -> None:
+    fields = {"name": {"type": "string", "required": True, "unique": True}}
+    agent.data("save_model", id="tip", name="Tips", kind="collection", domain="product", i18n=False, fields=fields)
+    written = agent.data("save_content", model="tip", data={"a1": {"name": "Rye"}, "a2": {"name": "Rye"}})
+    assert [(one["field"], one["kind"]) for one in written["errors"]] == [("a2.name", "unique")]
+    assert all(one.status == "merged" for one in list_change_sets(agent.resources, SPACE)), "no branch is left behind"
+    assert agent.data("save_content", model="tip", data={"a1": {"name": "Rye"}, "a2": {"name": "Bun"}})["merged"]
+
+
 def test_changes_of_an_editor_wait_for_a_review_and_a_reviewer_merges_them(reviewed: StudioAgent) -> None:
     written = reviewed.data("save_content", rights=EDITOR, model="faq", data={FRESH: {"answer": "No."}})
     assert (written["merged"], written["workflow"], written["reviewBranch"]) == (False, "review", written["branch"])

@@ -20,9 +20,13 @@ class UniqueValues:
             name: {} for name, definition in fields.items() if definition.unique
         }
         for entry_id, entry in entries.items():
-            for name, owners in self._owners.items():
-                if (value := entry.get(name)) is not None:
-                    owners.setdefault(format_unique_value(value), []).append(entry_id)
+            self.add(entry_id, entry)
+
+    def add(self, entry_id: str, entry: Mapping[str, Any]) -> None:
+        """Add the values of an entry, such as of one that is about to be written together with others."""
+        for name, owners in self._owners.items():
+            if (value := entry.get(name)) is not None:
+                owners.setdefault(format_unique_value(value), []).append(entry_id)
 
     def find_other_owner(self, field: str, value: Any, entry_id: str) -> str | None:
         """Return the id of another entry that has the value in this field, or None.

@@ -130,7 +130,7 @@ def _find_taken_values(
         access: Of the call.
         key: The entry.
         content: What it says from now on.
-        known: Of models and locales, as far as they were read for entries before.
+        known: Of models and locales, as far as they were read for entries before, with the values of these.
     """
     model = access.models.get(key.model)
     if model is None or content is None or not model.unique_fields:
@@ -147,6 +147,7 @@ def _find_taken_values(
             if value not in (None, "") and (owner := known[place].find_other_owner(name, value, key.id)):
                 message = f"{name} has to be unique. The entry {owner} has it."
                 found.append(ContentProblem(field=name, kind="unique", message=message))
+        known[place].add(key.id, fields)
     return found
 
 
