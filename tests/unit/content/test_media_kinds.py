@@ -294,7 +294,7 @@ GROWING = {
     "points": '<marker id="m">' + "<rect/>" * 400 + '</marker><path marker-mid="url(#m)" d="M' + "1 2 " * 400 + '"/>',
     "long paths": '<path id="p" d="M' + "1 2 " * 2_500 + '"/>' + '<use href="#p"/>' * 1_100,
     "rules in rules": "<style>.a{.b{fill:red}mask:url(#p)}</style>" + '<mask id="p"><rect/></mask>',
-    "letters": '<text id="t">' + "a" * 1_000 + "</text>" + '<use href="#t"/>' * 100,
+    "letters": '<text id="t" xml:space="preserve">' + "a " * 500 + "</text>" + '<use href="#t"/>' * 100,
     "closed points": '<marker id="m">' + "<rect/>" * 400 + '</marker><path marker-mid="url(#m)" d="M0 0' + "z" * 400
     + '"/>',
     "fills of markers": '<pattern id="p">' + "<rect/>" * 60 + '</pattern><marker id="m">'

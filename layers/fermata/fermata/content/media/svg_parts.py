@@ -110,9 +110,9 @@ class SvgParts:
             self._by_id.setdefault(own_id, part)  # of parts with one id, browsers take the first
 
     def add_text(self, text: str) -> None:
-        """Take text of the element that was opened last. Of what is shown, each letter is a shape."""
+        """Take text of the element that was opened last. Of what is shown, each letter and blank is a shape."""
         if self._open[-1].name in _SHOWN_TEXT:
-            self._open[-1].letters += sum(map(len, text.split()))
+            self._open[-1].letters += len(text)
 
     def close(self) -> None:
         """Take the end of the element that was opened last."""
