@@ -214,7 +214,7 @@ def _find_targets(value: str) -> Iterator[str]:
 
 
 def _read_references(declarations: Iterable[tuple[str, str]]) -> _References:
-    once, painted, pointed = [], [], []
+    once, painted, pointed = list[str](), list[str](), list[str]()
     for name, value in declarations:
         targets = _find_targets(value)
         if name in ("fill", "stroke", "marker-start", "marker-end"):
