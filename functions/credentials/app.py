@@ -15,7 +15,7 @@ from fermata.wire.bodies.generate_requests import GenerateBody
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
 from fermata.wire.http.routing import RequestContext, Router
-from fermata.wire.operations import content_forms, content_git, content_search, generate, planner
+from fermata.wire.operations import content_forms, content_git, content_search, content_sync, generate, planner
 
 router = Router("credentials")
 
@@ -45,6 +45,7 @@ for operation, function in (
     *content_forms.CAPTCHA_HANDLERS,
 ):
     router.handles_by_path(operation, f"fermata.content_api.{function}")
+router.handles_by_path(content_sync.SYNC_CONTENT, "fermata.client_protocols.content_sync:sync_content")
 router.handles_by_path(planner.VARY_BLOCK, "fermata.planner_api.vary_block:vary_block")
 router.handles_by_path(planner.STREAM_VARIATIONS, "fermata.planner_api.vary_block:stream_variations")
 

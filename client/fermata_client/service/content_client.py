@@ -155,6 +155,23 @@ class ContentClient:
             if not cursor:
                 return files
 
+    def iter_content_changes(self, space: str, tree_sha: str = "") -> Iterator[JsonObject]:
+        """Iterate over the parts of what has changed in a space since a sync; over all of it without one.
+
+        Args:
+            space: The space.
+            tree_sha: The `treeSha` of the last sync. That of the first part is for the next one.
+        """
+        query = {"treeSha": tree_sha} if tree_sha else {}
+        while True:
+            path = path_of("content-sync", *_split(space))
+            part = self._request("GET", f"{path}?{urlencode(query)}" if query else path)
+            require_member(part, "treeSha", str)
+            yield part
+            query = {"cursor": part.get("nextCursor") or ""}
+            if not query["cursor"]:
+                return
+
     def import_project_files(self, space: str, files: dict[str, str]) -> JsonObject:
         """Make a space what files say, and return how much has changed. Large projects are uploaded first."""
         raw = json.dumps(files, ensure_ascii=False).encode("utf-8", "replace")

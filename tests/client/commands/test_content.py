@@ -190,6 +190,20 @@ def test_a_project_is_written_as_files_and_read_from_them(project: ProjectServic
     assert project.sent[-1] == ("POST", "/content-files/shop/copy", {"files": project.files})
 
 
+def test_the_parts_of_a_sync_are_read_to_the_end() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url).partition("/content-sync/")[2])
+        following = {"nextCursor": "a/b"} if len(asked) == 1 else {}
+        return httpx.Response(200, json={"treeSha": "5c1f", "models": {}, "content": {}} | following)
+
+    with FermataClient("http://127.0.0.1:9", "t", transport=httpx.MockTransport(answer)) as client:
+        parts = list(client.iter_content_changes("shop", "4b0e"))
+    assert [part.get("nextCursor") for part in parts] == ["a/b", None]
+    assert asked == ["shop/main?treeSha=4b0e", "shop/main?cursor=a%2Fb"]
+
+
 def test_an_export_of_files_that_changed_meanwhile_is_refused(project: ProjectService, tmp_path: Path) -> None:
     project.digests = ["d1", "d2"]
     failed = run_command("content", "export", "shop", str(tmp_path / "p.zip"))

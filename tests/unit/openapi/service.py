@@ -85,7 +85,7 @@ ROUTES: Routes = [
 ]
 OF_CONTENT = (
     *("content", "content-spaces", "assets", "content-search", "content-index", "delivery", "asset-descriptions"),
-    *("content-git", "content-files"),
+    *("content-git", "content-files", "content-sync"),
 )
 """First words of paths that name a space."""
 WHOLE_SPACE = "content-spaces/{"

@@ -16,6 +16,7 @@ from fermata.wire.operations import (
     content_media,
     content_members,
     content_search,
+    content_sync,
     credentials,
     defaults,
     generate,
@@ -49,7 +50,7 @@ SHARED_OPERATIONS = (
         operation
         for module in (
             *(webhooks, content, content_delivery, content_forms),
-            *(content_git, content_media, content_members, content_search),
+            *(content_git, content_media, content_members, content_search, content_sync),
         )
         for operation in vars(module).values()
         if isinstance(operation, BaseOperation)

@@ -105,6 +105,7 @@ const LEFT_OUT = {
   pushGitRepository: "the command line asks it",
   exportProjectFiles: "the command line asks it",
   importProjectFiles: "the command line asks it",
+  syncContent: "for programs that keep a copy: the console shows what it opens",
   listCmsSessions: "for clients of the CMS agent's own protocol",
   createCmsSession: "for clients of the CMS agent's own protocol",
   showCmsSession: "for clients of the CMS agent's own protocol",

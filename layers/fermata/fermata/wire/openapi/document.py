@@ -25,6 +25,7 @@ from fermata.wire.bodies.responses import (
     content_delivery,
     content_forms,
     content_health,
+    content_sync,
     conversations,
     credentials,
     defaults,
@@ -55,7 +56,7 @@ from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, Re
 
 _RESPONSE_MODULES = (
     agent_definitions, agents, api_keys, approvals, callbacks, chat_clients, cms_agent, common, content,
-    content_delivery, content_forms, content_health, conversations,
+    content_delivery, content_forms, content_health, content_sync, conversations,
     credentials, defaults, editor, generate, mcp, openai, planner, privacy, remote_tools, studio, turns, usage,
     webhooks,
 )  # fmt: skip

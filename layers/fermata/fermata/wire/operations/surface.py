@@ -19,6 +19,7 @@ from fermata.wire.operations import (
     content_media,
     content_members,
     content_search,
+    content_sync,
     conversations,
     credentials,
     defaults,
@@ -43,7 +44,7 @@ _MODULES = (
     turns, prompt_queue, callbacks, approvals, policies, agents, agent_definitions, editor, mcp, conversations,
     defaults, credentials, api_keys, remote_tools, planner, chat_clients, openai, cms_agent, studio, generate, privacy,
     usage, service, webhooks, content, content_media, content_search, content_delivery, content_members,
-    content_git, content_forms,
+    content_git, content_forms, content_sync,
 )  # fmt: skip
 
 OPERATIONS: tuple[BaseOperation, ...] = tuple(
