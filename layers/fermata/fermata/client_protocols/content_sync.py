@@ -41,7 +41,7 @@ class SyncCursor(NamedTuple):
     last: PartName
 
     def format(self) -> str:
-        """Return the text that a client sends back. No name in it has a slash."""
+        """Return the text that a client sends back. None but the name of an entry could have a slash."""
         return "/".join((self.begun, self.since, *self.last))
 
 
@@ -53,7 +53,7 @@ def sync_content(context: RequestContext) -> Response:
     if cursor is None:
         store_part_tree(context.resources, access.opened.space, tree)
     known = query.get("treeSha", "") if cursor is None else cursor.since
-    answer = {"treeSha": cursor.begun if cursor else tree.hash, "models": {}, "content": {}}
+    answer: dict[str, Any] = {"treeSha": cursor.begun if cursor else tree.hash, "models": {}, "content": {}}
     if cursor is None and known == tree.hash:
         return Response(200, {**answer, "unchanged": True, "full": False})
     since = find_part_tree(context.resources, access.opened.space, known, tree.view)
@@ -64,7 +64,7 @@ def sync_content(context: RequestContext) -> Response:
     sent = _cut_names(names, parts)
     answer |= {"unchanged": False, "full": since is None, **_describe_parts(sent, parts)}
     if len(sent) < len(names):
-        following = SyncCursor(answer["treeSha"], since.hash if since else "", sent[-1])
+        following = SyncCursor(answer["treeSha"], known if since else "", sent[-1])
         answer["nextCursor"] = following.format()
     return Response(200, answer)
 
@@ -93,7 +93,7 @@ def _parse_cursor(text: str) -> SyncCursor:
     Raises:
         InvalidRequest: It is none.
     """
-    begun, *others = text.split("/")
+    begun, *others = text.split("/", 4)
     if len(others) != 4 or not TREE_HASH.fullmatch(begun) or others[1] not in PART_SECTIONS:
         raise InvalidRequest("'cursor' has to be the 'nextCursor' of the answer before.")
     since, section, place, entry = others

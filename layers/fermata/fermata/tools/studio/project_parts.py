@@ -1,10 +1,10 @@
 """Take a project apart for clients that keep a copy of it: settings, models, and entries by model and language."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fermata.aws.blob_store import encode_json
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
 from fermata.content.documents.document import DocumentContent
 from fermata.content.files.entry_meta import format_locale_record, format_own_record
@@ -38,7 +38,7 @@ def list_project_parts(access: StudioAccess) -> dict[PartName, Any]:
     content = {name: part for model in models.values() for name, part in _iter_entry_parts(access, model)}
     vocabulary = whole.get_content(VOCABULARY_KEY)
     terms = list_terms(vocabulary, access.permissions.allowed_locales) if vocabulary else {}
-    values = {
+    values: dict[str, Any] = {
         "config": _describe_config(access),
         "contentContext": None if access.permissions.is_restricted else whole.settings.get("context"),
         "vocabulary": {"version": VOCABULARY_VERSION, "terms": terms},
@@ -72,7 +72,7 @@ def describe_view(access: StudioAccess) -> str:
     """Return in a text which models and languages the caller may see."""
     permissions = access.permissions
     only = [permissions.allowed_models, permissions.allowed_locales]
-    return encode_json([_FORM, *(None if names is None else sorted(names) for names in only)]).decode()
+    return json.dumps([_FORM, *(None if names is None else sorted(names) for names in only)])
 
 
 def sort_part_name(name: PartName) -> tuple[int, str, str]:
