@@ -357,6 +357,10 @@ def test_in_a_project_only_who_manages_content_publishes_and_changes_its_setting
         writer.send("POST", "shop/main/import", {"documents": [imported | published]}),
     ]
     assert [(one.status, "publishes. Save a draft" in one.body["error"]) for one in refused] == [(403, True)] * 5
+    twice = [imported | {"id": "a/b"} | published, imported | published, imported]
+    assert writer.send("POST", "shop/main/import", {"documents": twice}).status == 403
+    [wrong] = writer.send("POST", "shop/main/import", {"documents": twice[:1]}).body["items"]
+    assert wrong["outcome"] == "refused"
     config = {"locales": {"data": {"config": {"autoPublish": True}}}}
     refused = [
         writer.send("PATCH", settings, config),
@@ -369,6 +373,31 @@ def test_in_a_project_only_who_manages_content_publishes_and_changes_its_setting
     assert writer.send("PATCH", f"{PAGES}/about", {"title": "Hers"} | published).status == 200, "It was published."
     assert client.send("PATCH", settings, config).status == 200
     assert writer.send("POST", PAGES, {"id": "prices", "title": "Prices", "slug": "prices"} | published).status == 201
+
+
+def test_who_merges_without_being_a_reviewer_needs_the_rights_for_the_changes_themselves(
+    client: ContentClient, resources: Resources
+) -> None:
+    create_page(client)
+    store_workflow(resources, "auto-merge")
+    writer = ContentClient(client.signer, ["ai.content.write"])
+    reviewer = ContentClient(client.signer, ["ai.content.read", "ai.content.review"])
+
+    def begin(document: str, body: dict[str, Any], who: ContentClient = client) -> str:
+        path = f"shop/main/change-sets/{who.send('POST', 'shop/main/change-sets', {}).body['changeSet']['id']}"
+        assert who.send("PATCH", f"{path}/documents/{document}", body).status == 200
+        return path
+
+    published = begin("page/about", {"status": "published"})
+    for path in (begin("model/hero", {"title": "Banner"}), published):
+        assert writer.send("POST", f"{path}/merge").status == 403
+    assert client.send("GET", f"{PAGES}/about").body["document"]["status"] == "draft"
+    assert reviewer.send("POST", f"{published}/merge").status == 200
+    hers = begin("page/about", {"title": "Hers"}, writer)
+    assert client.send("PATCH", f"{PAGES}/about", {"status": "draft"}).status == 200
+    assert writer.send("POST", f"{hers}/merge").status == 200, "She publishes nothing."
+    document = client.send("GET", f"{PAGES}/about").body["document"]
+    assert (document["title"], document["status"]) == ("Hers", "draft")
 
 
 def test_changes_of_others_that_wait_are_discarded_by_who_may_merge_them(

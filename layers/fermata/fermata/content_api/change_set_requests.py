@@ -11,12 +11,17 @@ from fermata.content.change_sets.change_set_store import (
 )
 from fermata.content.change_sets.merge_change_set import MergeOptions, merge_change_set
 from fermata.content.content_space import SpaceKey, read_space
-from fermata.content.documents.document import DocumentContent, DocumentVersion
-from fermata.content.documents.read_document import WriteBasis, read_write_basis, waits_for_review
+from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentVersion
+from fermata.content.documents.read_document import (
+    WriteBasis,
+    read_versions_at_once,
+    read_write_basis,
+    waits_for_review,
+)
 from fermata.content.page_sections import list_section_models
 from fermata.content.space_access import may_read_content
 from fermata.content_api.document_requests import apply_change
-from fermata.content_api.publishing_right import check_may_publish
+from fermata.content_api.publishing_right import check_may_publish, check_may_publish_all
 from fermata.content_api.request_parts import (
     count_body,
     count_content_bytes,
@@ -95,14 +100,15 @@ def merge_space_change_set(context: RequestContext) -> Response:
     """Merge a change set."""
     body = context.parse_body(ChangeSetMerge) if context.request.body.strip() else ChangeSetMerge()
     space, name = locate_space(context, "reviewer"), context.path_parameters["changeSet"]
-    _check_may_decide(context, space, "changes of this space are merged by who")
+    if not _check_may_decide(context, space, "changes of this space are merged by who"):
+        _check_own_rights(context, space, name)
     options = MergeOptions(body.prefer, body.allow_breaking, partial(count_content_bytes, context))
     merged = merge_change_set(context.resources, space, name, make_author(context), options)
     return Response(200, {"changeSet": merged.to_view()})
 
 
-def _check_may_decide(context: RequestContext, space: SpaceKey, who: str) -> None:
-    """Check that the caller may merge or reject where changes wait for a review, as in the studio (decision 0628).
+def _check_may_decide(context: RequestContext, space: SpaceKey, who: str) -> bool:
+    """Return whether the caller reviews. Check that, where changes wait for a review, as in the studio (decision 0628).
 
     Args:
         context: The request.
@@ -115,6 +121,23 @@ def _check_may_decide(context: RequestContext, space: SpaceKey, who: str) -> Non
     if not may_read_content(context.caller):
         raise Forbidden(f"Forbidden: {who} has {Capability.READ_CONTENT} too.")
     if may_review(context, space):
-        return
+        return True
     if waits_for_review(context.resources, space, read_write_basis(context.resources, space, [])):
         raise Forbidden(f"Forbidden: {who} has {Capability.REVIEW_CONTENT}.")
+    return False
+
+
+def _check_own_rights(context: RequestContext, space: SpaceKey, name: str) -> None:
+    """Check that who merges without being a reviewer could make the changes outside of a change set, too.
+
+    Raises:
+        Forbidden: It changes models or the settings of a project, or publishes, which somebody else has to do.
+    """
+    documents = read_change_set(context.resources, space, name).documents
+    for document in documents:
+        require_right_to_model(context, document.model)
+    published = [one for one in documents if one.content and one.content.status is ContentStatus.PUBLISHED]
+    begun = read_versions_at_once(context.resources, space, [(one.key, one.base_version) for one in published])
+    befores = {one.key: one.content.status for one in begun.values() if one.content}
+    keys = [one.key for one in published if befores.get(one.key) is not ContentStatus.PUBLISHED]
+    check_may_publish_all(context, space, keys)

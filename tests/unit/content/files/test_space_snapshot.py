@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.blob_store import BlobStore
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
 from fermata.content.change_sets.change_set import ChangeSet
@@ -85,6 +86,16 @@ def test_a_snapshot_names_nobody_and_one_that_is_missing_costs_time_only(resourc
     process = Process(resources)
     assert list_contents(process.open()) == list_contents(read_whole_space(resources, SPACE))
     assert process.read == len(process.open().versions)
+
+
+@pytest.mark.parametrize("stored", [[], {"form": 1}, {"form": 99}])
+def test_a_snapshot_that_cannot_be_read_costs_time_only(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, stored: Any
+) -> None:
+    Process(resources).open()
+    monkeypatch.setattr(BlobStore, "find_json", lambda *_: stored)
+    process = Process(resources)
+    assert list_contents(process.open()) == list_contents(read_whole_space(resources, SPACE))
 
 
 def test_a_snapshot_of_a_space_that_was_erased_is_not_taken_for_the_next_one(

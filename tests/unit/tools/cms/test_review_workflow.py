@@ -11,7 +11,7 @@ from fermata.content.change_sets.change_set_store import discard_change_set, lis
 from fermata.content.change_sets.conversation_change_set import open_conversation_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
-from fermata.content.documents.change_document import create_document
+from fermata.content.documents.change_document import create_document, update_document
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.read_document import PROJECT_KEY, read_document, read_newest_version
 from fermata.content.files.read_project import PROJECT_MODEL
@@ -77,6 +77,28 @@ def test_the_settings_of_a_project_are_no_entry(agent: ReviewedAgent) -> None:
         refused = agent.call(name, **arguments)
         assert (refused.ok, refused.data["errorCode"]) == (False, "NOT_FOUND")
     assert agent.waiting == []
+
+
+def test_in_a_project_without_reviews_who_manages_content_publishes_posts(agent: ReviewedAgent) -> None:
+    def set_config(config: dict[str, Any]) -> None:
+        update_document(
+            agent.resources, SPACE, PROJECT_KEY, AUTHOR, lambda old: old.with_fields("data", {"config": config})
+        )
+
+    set_config({"workflow": "auto-merge"})
+    agent.data("cms_createPost", collectionSlug="post", slug="rye", title="Rye", content={"body": "Bread"})
+    refused = agent.call("cms_publishPost", postSlug="rye")
+    assert (refused.data["errorCode"], "ai.content.manage publishes" in str(refused.error)) == (
+        "PERMISSION_DENIED",
+        True,
+    )
+    manager = OpenedSpace(agent.resources, SPACE, AUTHOR, "turn-2/1/0")
+    context = make_context(capabilities=RIGHTS, open_content=lambda: manager)
+    assert call_tool(agent.resources, context, "cms_publishPost", {"postSlug": "rye"}).ok
+    assert agent.data("cms_publishPost", postSlug="rye")["post"]["status"] == "published", "It is already."
+    agent.data("cms_archivePost", postSlug="rye")
+    set_config({"workflow": "auto-merge", "autoPublish": True})
+    assert agent.data("cms_publishPost", postSlug="rye")["post"]["status"] == "published"
 
 
 def test_a_page_is_built_in_the_change_set_of_the_conversation_which_alone_sees_it(agent: ReviewedAgent) -> None:

@@ -110,6 +110,21 @@ def test_a_field_is_saved_and_the_others_stay(agent: StudioAgent) -> None:  # G1
     assert content.meta["en"]["source"] == "agent"
 
 
+def test_what_is_said_in_a_further_language_begins_as_a_draft(agent: StudioAgent) -> None:
+    agent.data("delete_content", model="faq", entryIds=[FRESH], locale="tr")
+    for question in ("Taze mi?", "Bu taze mi?"):
+        said = {FRESH: {"question": question, "answer": "Evet."}}
+        assert agent.data("save_content", rights=EDITOR, model="faq", locale="tr", data=said)["merged"]
+    content = read_document(agent.resources, SPACE, DocumentKey("faq", FRESH)).content
+    assert content is not None
+    assert (content.get_status("en"), content.get_status("tr")) == (ContentStatus.PUBLISHED, ContentStatus.DRAFT)
+    agent.data("update_status", model="faq", locale="tr", entryIds=[FRESH], status="published")
+    agent.data("save_content", rights=EDITOR, model="faq", locale="tr", data={FRESH: {"question": "Taze?"}})
+    content = read_document(agent.resources, SPACE, DocumentKey("faq", FRESH)).content
+    assert content is not None
+    assert content.get_status("tr") is ContentStatus.PUBLISHED
+
+
 def test_a_call_that_is_repeated_makes_one_entry(agent: StudioAgent) -> None:
     data = {"new": {"question": "Sour?", "answer": "Yes."}}
     first = agent.data("save_content", key="turn-1/9/0", model="faq", data=data)
@@ -260,6 +275,10 @@ def test_a_beginning_that_is_refused_leaves_nothing_and_the_second_of_two_at_onc
     assert "Somebody else has begun this project" in str(late.error)
     assert read_space(resources, SPACE).locales == ("en", "tr")
     assert {one.status for one in list_change_sets(resources, SPACE)} <= {"merged", "discarded"}
+    # It has even begun to write before the first one was merged, and says the same.
+    monkeypatch.setattr("fermata.tools.studio.project_tools.read_newest_version", lambda *_: None)
+    late = begin(4, "banner")
+    assert "Somebody else has begun this project" in str(late.error)
     with pytest.raises(NotFound):
         read_model(resources, SPACE, "banner")
 

@@ -18,7 +18,7 @@ from fermata.content.change_sets.merge_contents import Conflicts, Preference, li
 from fermata.content.change_sets.merge_documents import MergedDocument, merge_documents
 from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey
-from fermata.content.documents.change_document import ChangeOptions, build_next_version, check_content
+from fermata.content.documents.change_document import ChangeOptions, DocumentExists, build_next_version, check_content
 from fermata.content.documents.commit_errors import ContentMoved
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_commit import commit_documents, make_way
@@ -63,11 +63,13 @@ class MergeOptions(NamedTuple):
         prefer: Whose values count where others have changed the same fields; without it, these are conflicts.
         allow_breaking: Whether models may change so that their documents may not fit any more.
         count_bytes: As in `pack_content`, for each document.
+        begins_with: A document that must not exist yet, even with the same content; None for none.
     """
 
     prefer: Preference | None = None
     allow_breaking: bool = False
     count_bytes: BytesCounter = leave_uncounted
+    begins_with: DocumentKey | None = None
 
 
 def merge_change_set(
@@ -90,7 +92,7 @@ def merge_change_set(
         NotFound: There is no such change set.
         MergeRefused: There are conflicts.
         BreakingModels: Models change so that documents may not fit any more.
-        Conflict: It was discarded, or a unique value is another document's by now.
+        Conflict: It was discarded, or a unique value is another document's by now, or what it begins with exists.
         ContentRefused: A document breaks the rules that its model has by now.
         ServiceUnavailable: Others were faster in each of `MAX_CHANGE_SET_ATTEMPTS` attempts.
     """
@@ -121,6 +123,8 @@ def _try_merge(
     models = {key.id if key.model == META_MODEL else key.model for key in keys}
     basis = read_write_basis(resources, space, models | parts, heads=keys)
     bases, currents = _read_versions(resources, space, contents, basis, is_first=is_first)
+    if options.begins_with in currents and not currents[options.begins_with].is_deleted:
+        raise ContentMoved if is_first else DocumentExists  # another copy of the request may have merged it just now
     outcomes = {
         one.key: _merge_one(bases.get(one.key), currents.get(one.key), one, options.prefer)
         for one in contents.documents

@@ -6,16 +6,19 @@ A snapshot is as old as it is: whoever takes it reads what has changed since. So
 another one, and one that is missing costs time.
 """
 
+import zlib
 from typing import Any
 
 from fermata.aws.blob_store import compress_json, encode_json
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, ItemKey, build_versioned_put
+from fermata.aws.observability import log_warning
 from fermata.aws.resources import Resources
 from fermata.content.content_model import parse_content_model
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.document import DocumentVersion
 from fermata.content.documents.read_document import ModelState
 from fermata.content.files.whole_space import ModelMark, WholeSpace
+from fermata.domain.errors import InvalidRequest
 
 WHOLE_SPACE_SORT_KEY = "w#snapshot"
 MIN_SNAPSHOT_DOCUMENTS = 500
@@ -37,10 +40,20 @@ def read_space_snapshot(resources: Resources, space: SpaceKey, record: ContentSp
     Args:
         resources: Of the process.
         space: The space.
-        record: The space as it is set up now. A snapshot of one that was erased before is none.
+        record: The space as it is set up now. A snapshot of one that was erased before is none, and neither is one
+            that cannot be read.
     """
     row = resources.tables.get_item_by_key(_make_key(resources, space))
-    stored = resources.blobs.find_json(row["blob"]) if row else None
+    if row is None:
+        return None
+    try:
+        return _parse(resources.blobs.find_json(row["blob"]), record)
+    except (ValueError, LookupError, TypeError, zlib.error, InvalidRequest) as error:
+        log_warning("content.snapshot_unreadable", space=space.name, error=type(error).__name__)
+        return None
+
+
+def _parse(stored: Any, record: ContentSpace) -> WholeSpace | None:
     if stored is None or (stored["form"], stored["created_at"]) != (_FORM, record.created_at):
         return None
     versions = [DocumentVersion.model_validate(one) for one in stored["versions"]]

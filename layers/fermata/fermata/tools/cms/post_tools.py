@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
+from fermata.content.documents.check_publication import check_publication
 from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.list_documents import ListFilter
 from fermata.content.model_store import list_content_models, read_model
@@ -67,7 +68,10 @@ def update_post(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
 
 
 def publish_post(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
-    """Publish a post. The time of its first publication stays."""
+    """Publish a post. The time of its first publication stays. In a project, who manages content publishes."""
+    if access.is_reviewed:
+        version, _ = _find_post(arguments["postSlug"], access)
+        check_publication(access.resources, access.space, [version.key])
     return _set_status(arguments, access, ContentStatus.PUBLISHED, "Published {!r}")
 
 

@@ -14,9 +14,9 @@ from fermata.content.change_sets.change_set_backlog import HealthThresholds, des
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import begin_change_set, list_change_sets
 from fermata.content.change_sets.merge_change_set import MergeOptions, MergeRefused, merge_change_set
-from fermata.content.documents.change_document import check_content
+from fermata.content.documents.change_document import DocumentExists, check_content
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
-from fermata.content.documents.read_document import WriteBasis
+from fermata.content.documents.read_document import PROJECT_KEY, WriteBasis
 from fermata.content.validation.content_problem import ContentProblem
 from fermata.content.validation.unique_values import UniqueValues
 from fermata.content.validation.validate_document import ContentRefused
@@ -169,10 +169,11 @@ def finish_branch(
     if not merged and merges_at_once(tool, access.permissions, workflow=access.workflow, branch=name):
         try:
             # Who saves a model is told what it breaks, and has been asked before.
-            options = MergeOptions(allow_breaking=tool == "save_model")
+            begins_with = PROJECT_KEY if tool == "init_project" else None
+            options = MergeOptions(allow_breaking=tool == "save_model", begins_with=begins_with)
             merge_change_set(opened.resources, opened.space, branch.id, opened.author, options)
             merged = True
-        except MergeRefused as refused:
+        except (MergeRefused, DocumentExists) as refused:
             conflict = {"error": refused.message, **refused.details}
     answer = _describe_write(name, files, problems, merged=merged) | conflict
     limits = HealthThresholds.from_settings(access.whole.settings)

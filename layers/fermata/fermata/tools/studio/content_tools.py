@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from fermata.content.built_in_models import VOCABULARY_MODEL
-from fermata.content.content_model import ContentModel, ModelKind
+from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
 from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import DOCUMENT_ID, ContentStatus, DocumentContent, DocumentKey
 from fermata.content.files.entry_meta import derive_document_id, derive_title
@@ -76,16 +76,28 @@ def _save_fields(
     fields: dict[str, Any],
     before: DocumentContent | None,
 ) -> DocumentContent:
-    """Return a document with some fields of a locale replaced. It keeps its status, unless saving publishes."""
+    """Return a document with some fields of a locale replaced. It keeps its status, unless saving publishes.
+
+    What is said in a further language begins as a draft, also if the others are published.
+    """
     place, supported = access.place_of(model, locale), access.whole.record.locales
     content = before or DocumentContent(slug=slug)
+    is_further = _is_further_language(content, place)
     content = content.with_fields(place, fields)
     if access.publishes_at_once:
         content = _set_status(content, place, ContentStatus.PUBLISHED)
+    elif is_further and content.status is ContentStatus.PUBLISHED:
+        content = _set_status(content, place, ContentStatus.DRAFT)
     mark = {**content.meta.get(place, {}), "source": "agent", "updated_by": access.opened.author.user}
     content = content.model_copy(update={"meta": {**content.meta, place: mark}})
     title = derive_title(model, content, supported[0]) or content.title
     return content.model_copy(update={"title": title[:500]})
+
+
+def _is_further_language(content: DocumentContent, place: str) -> bool:
+    """Return whether a document says nothing in a language yet, but something in another one."""
+    others = any(said for name, said in content.locales.items() if name not in (place, DEFINITION_LOCALE))
+    return others and place != DEFINITION_LOCALE and not content.get_locale(place)
 
 
 def _set_status(content: DocumentContent, place: str, status: ContentStatus) -> DocumentContent:
