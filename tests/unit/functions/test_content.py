@@ -398,6 +398,11 @@ def test_who_merges_without_being_a_reviewer_needs_the_rights_for_the_changes_th
     assert writer.send("POST", f"{hers}/merge").status == 200, "She publishes nothing."
     document = client.send("GET", f"{PAGES}/about").body["document"]
     assert (document["title"], document["status"]) == ("Hers", "draft")
+    assert client.send("PATCH", f"{PAGES}/about", {"status": "published"}).status == 200
+    late = begin("page/about", {"title": "Later"}, writer)
+    assert client.send("DELETE", f"{PAGES}/about").status == 200
+    assert writer.send("POST", f"{late}/merge", {"prefer": "ours"}).status == 403, "It would be published again."
+    assert reviewer.send("POST", f"{late}/merge", {"prefer": "ours"}).status == 200
 
 
 def test_changes_of_others_that_wait_are_discarded_by_who_may_merge_them(

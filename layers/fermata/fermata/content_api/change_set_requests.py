@@ -101,7 +101,7 @@ def merge_space_change_set(context: RequestContext) -> Response:
     body = context.parse_body(ChangeSetMerge) if context.request.body.strip() else ChangeSetMerge()
     space, name = locate_space(context, "reviewer"), context.path_parameters["changeSet"]
     if not _check_may_decide(context, space, "changes of this space are merged by who"):
-        _check_own_rights(context, space, name)
+        _check_own_rights(context, space, name, restores_deleted=body.prefer == "ours")
     options = MergeOptions(body.prefer, body.allow_breaking, partial(count_content_bytes, context))
     merged = merge_change_set(context.resources, space, name, make_author(context), options)
     return Response(200, {"changeSet": merged.to_view()})
@@ -127,8 +127,14 @@ def _check_may_decide(context: RequestContext, space: SpaceKey, who: str) -> boo
     return False
 
 
-def _check_own_rights(context: RequestContext, space: SpaceKey, name: str) -> None:
+def _check_own_rights(context: RequestContext, space: SpaceKey, name: str, *, restores_deleted: bool) -> None:
     """Check that who merges without being a reviewer could make the changes outside of a change set, too.
+
+    Args:
+        context: The request.
+        space: The space.
+        name: The change set.
+        restores_deleted: Whether documents that somebody has deleted meanwhile come back as they are in it.
 
     Raises:
         Forbidden: It changes models or the settings of a project, or publishes, which somebody else has to do.
@@ -138,6 +144,6 @@ def _check_own_rights(context: RequestContext, space: SpaceKey, name: str) -> No
         require_right_to_model(context, document.model)
     published = [one for one in documents if one.content and one.content.status is ContentStatus.PUBLISHED]
     begun = read_versions_at_once(context.resources, space, [(one.key, one.base_version) for one in published])
-    befores = {one.key: one.content.status for one in begun.values() if one.content}
-    keys = [one.key for one in published if befores.get(one.key) is not ContentStatus.PUBLISHED]
+    stay = {one.key for one in begun.values() if one.content and one.content.status is ContentStatus.PUBLISHED}
+    keys = [one.key for one in published if restores_deleted or one.key not in stay]
     check_may_publish_all(context, space, keys)
