@@ -92,7 +92,7 @@ def write_project(
     if whole.record.locales != project.locales:
         change_space_locales(resources, space, project.locales, seen=whole.record.locales if is_strict else None)
     wanted = _list_wanted(project)
-    gone = [key for key in whole.versions if key not in wanted and key.model not in HIDDEN_MODELS]
+    gone = [key for key in whole.versions if key not in wanted and key.model != PROJECT_MODEL.id]
     # A model becomes another one only without documents.
     remade = {state.model.id for state in whole.models.values() if _is_made_anew(state, project)}
     first = dict.fromkeys(key for key in gone if key.model in remade)
