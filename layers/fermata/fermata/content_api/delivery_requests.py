@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fermata.aws.resources import Resources
 from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import read_space
-from fermata.content.documents.document import DOCUMENT_ID, ContentAuthor, ContentStatus, DocumentKey
+from fermata.content.documents.document import DOCUMENT_ID, ContentAuthor, DocumentKey
 from fermata.content.media.asset_store import get_file_size, presign_asset_file
 from fermata.content.publishing.deliver_documents import (
     deliver_asset_of_token,
@@ -171,7 +171,7 @@ def import_into_space(context: RequestContext) -> Response:
     read_space(context.resources, space)
     for document in body.documents:
         require_right_to_model(context, document.model)
-    keys = [DocumentKey(one.model, one.id) for one in body.documents if one.status == ContentStatus.PUBLISHED]
+    keys = [DocumentKey(one.model, one.id) for one in body.documents if one.status == "published"]
     # One of another form is refused by itself.
     check_may_publish_all(context, space, {key for key in keys if all(map(DOCUMENT_ID.fullmatch, key))})
     items = import_content(
