@@ -59,7 +59,13 @@ def tree_folder(space: SpaceKey) -> str:
 
 
 def store_part_tree(resources: Resources, space: SpaceKey, tree: PartTree) -> None:
-    """Store a tree, or renew its age. The same one has the same name, so repeating it changes nothing."""
+    """Store a tree, or renew its age. The same one has the same name, so repeating it changes nothing.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        tree: The tree.
+    """
     stored = ("part tree is stored", space, tree.hash)
     if resources.cache.get_value(stored) is None:
         resources.blobs.put_compressed_json(tree_folder(space), tree.compressed)
