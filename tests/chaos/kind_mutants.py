@@ -213,10 +213,10 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
     },
     "tool-sources": {
         "a session that was lost fails a call": (3, replace(f"{MCP}._call", mcp_tool_caller._call_in_session)),
-        "a call that was lost counts as not made": (11, replace(f"{MCP}.UNKNOWN_EFFECT_NOTE", "")),
+        "a call that was lost counts as not made": (21, replace(f"{MCP}.UNKNOWN_EFFECT_NOTE", "")),
         "a call has another key": (0, change(f"{MCP}._call_in_session", _change_key)),
         "a call that a dead function has started is made again": (
-            1,
+            9,
             change("fermata.turns.round.run_turn_steps.run_server_calls", _run_started_again),
         ),
         "sessions stay open": (0, replace("fermata.turns.round.run_turn_steps.end_mcp_sessions", _never)),
