@@ -88,6 +88,7 @@ COVERED_RULES = {
         change("fermata.turns.start.start_turn.start_once", _find_key_late),
         replace("fermata.turns.start.start_turn.ensure_not_started", lambda *_: None),
         "its turn was interrupted, and no other prompt asked for that",
+        seed=4,
         kind="queued-prompts",
     ),
     "a refused response leads to no further request": CoveredRule(
@@ -110,6 +111,6 @@ COVERED_RULES = {
         replace(f"{LOG}._check_may_write", forget_supersession),
         replace(f"{REQUEST}._begun_state", property(lambda sender: sender._context.log.state, _do_not_keep)),
         "the provider reported []",
-        seed=728,
+        seed=2652,
     ),
 }
