@@ -64,7 +64,7 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     make_usage_reports(resources, caller.tenant, read_workspace_reports(resources, caller.tenant))
     MediaRoom(resources, caller.tenant, Subscription(plan="pro")).add(1)
     [(space, _), *_] = list_spaces(resources, caller.tenant)
-    fields = {"filename": "loaf.jpg", "mediaType": "image/jpeg", "sha256": "1" * 64}
+    fields: dict[str, object] = {"filename": "loaf.jpg", "mediaType": "image/jpeg", "sha256": "1" * 64}
     fields["files"] = [{"name": "original.jpg", "size": 100}]
     asset = DocumentContent(title="Loaf").with_fields("data", fields)
     create_document(resources, space, "asset", ContentAuthor(caller.user), asset)
