@@ -132,7 +132,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
                 change(f"{DELIVER}.record_attempt", _record_attempt_first),
             ),
         ),
-        "an event is sent whenever its message comes": (1, replace(f"{DELIVER}.read_delivery", _never)),
+        "an event is sent whenever its message comes": (0, replace(f"{DELIVER}.read_delivery", _never)),
         "what is not taken is given up": (
             1,
             replace("fermata.turns.webhooks.record_attempt.get_next_wait", _never),
@@ -153,7 +153,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
         ),
         "a draft changes whatever its version is": (0, drop_condition("conversations", "d#head")),
         "a plan is applied to whatever is there": (
-            30,
+            4,
             together(
                 replace(f"{SUBMIT}.digest_targets", lambda *_: ""),
                 replace("fermata.plans.apply_plan.digest_targets", lambda *_: ""),
@@ -171,13 +171,13 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
             replace("fermata.turns.approvals.decide_held_plan.build_trail_writes", _nothing),
         ),
         "a repeated edit is another one": (
-            3,
+            18,
             replace("fermata.planner_api.handlers._read_effect_key", lambda _context: f"{next(_numbers)}"),
         ),
     },
     "plan-chains": {
         "a step is planned again": (
-            13,
+            7,
             replace("fermata.plans.drafts.multi_step_request.require_unplanned_step", _never),
         ),
         "a chain goes on before its plan is accepted": (0, change(f"{SUBMIT}.build_chain_writes", _write_apart)),
@@ -199,7 +199,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
         "nobody calls what was not queued": (1, replace("tests.chaos.webhook_receivers.resend_outbox", _never)),
     },
     "plan-uses": {
-        "a month counts whatever it includes": (3, drop_condition("bridges", "month#")),
+        "a month counts whatever it includes": (49, drop_condition("bridges", "month#")),
         "a message counts before its turn starts": (0, change(MONTHS, _count_apart)),
         "a message does not count": (0, replace(MONTHS, _nothing)),
         "a user's own messages do not count": (
@@ -207,7 +207,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
             change("fermata.limits.metered_uses._list_month_keys", _count_workspace_only),
         ),
         "a message that has failed counts again": (
-            19,
+            2,
             change("fermata.client_protocols.client_turns.read_end_type", _call_failures_cancelled),
         ),
     },
@@ -216,7 +216,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
         "a call that was lost counts as not made": (21, replace(f"{MCP}.UNKNOWN_EFFECT_NOTE", "")),
         "a call has another key": (0, change(f"{MCP}._call_in_session", _change_key)),
         "a call that a dead function has started is made again": (
-            9,
+            57,
             change("fermata.turns.round.run_turn_steps.run_server_calls", _run_started_again),
         ),
         "sessions stay open": (0, replace("fermata.turns.round.run_turn_steps.end_mcp_sessions", _never)),

@@ -19,7 +19,7 @@ SEEDS = {
     "webhooks": range(7_000, 7_009),
     "held-plans": range(9_000, 9_006),
     "plan-uses": range(8_000, 8_005),
-    "tool-sources": range(11_000, 11_006),
+    "tool-sources": range(6),
     "plan-chains": range(12_000, 12_004),
     "agent-hooks": range(13_000, 13_004),
 }
