@@ -14,6 +14,7 @@ from fermata.limits.delivered_traffic import TRAFFIC_SHARE_BYTES, count_traffic
 from fermata.wire.auth.tenant_store import update_tenant
 from functions.api import app
 from tests.images import make_image
+from tests.late_writes import repeat_single_writes
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import make_tenant
 from tests.unit.functions.test_bulk_assets import store, upload
@@ -61,6 +62,14 @@ def test_the_delivery_counts_what_it_sends_and_the_files_it_leads_to(
 def get(path: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
     answer: dict[str, Any] = app.handler(make_proxy_event("GET", path, headers or {}), None)
     return answer
+
+
+def test_a_response_whose_count_lands_twice_counts_once(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_tenant(resources, BAKERY)
+    repeat_single_writes(resources, monkeypatch)
+    count_traffic(resources, BAKERY, TRAFFIC_SHARE_BYTES)
+    count_traffic(resources, BAKERY, TRAFFIC_SHARE_BYTES)
+    assert [one.quantity for one in report(resources)] == [2 * TRAFFIC_SHARE_BYTES]
 
 
 def test_a_response_that_cannot_be_counted_is_sent(

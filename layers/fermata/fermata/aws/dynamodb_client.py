@@ -28,6 +28,7 @@ from fermata.aws.dynamodb_items_and_writes import (
     Item,
     ItemKey,
     Put,
+    Update,
     Write,
     deserialize_item,
     serialize_item,
@@ -252,7 +253,8 @@ class DynamoClient:
     def write_items(self, *writes: Write) -> None:
         """Apply all writes or none.
 
-        A single write is sent as an ordinary request, at half the price; several are sent as one transaction.
+        A single write is sent as an ordinary request, at half the price, unless it is to be applied once; several are
+        sent as one transaction.
 
         Raises:
             ConditionFailed: The condition of the only write did not hold.
@@ -275,18 +277,19 @@ class DynamoClient:
     def _send(self, writes: Sequence[Write], token: str) -> None:
         """Send the writes. Of two transactions with the same token, DynamoDB applies one (for ten minutes)."""
         requests = [build_write_request(write) for write in writes]
-        match requests:
-            case [("Put", request)]:
+        if len(writes) > 1 or (isinstance(writes[0], Update) and writes[0].is_applied_once):
+            items: Any = [{operation: request} for operation, request in requests]
+            self._client.transact_write_items(TransactItems=items, ClientRequestToken=token)
+            return
+        match requests[0]:
+            case "Put", request:
                 self._client.put_item(**request)
-            case [("Update", request)]:
+            case "Update", request:
                 self._client.update_item(**request)
-            case [("Delete", request)]:
+            case "Delete", request:
                 self._client.delete_item(**request)
-            case [("ConditionCheck", _)]:
+            case "ConditionCheck", _:
                 raise ValueError("A check alone writes nothing.")
-            case _:
-                items: Any = [{operation: request} for operation, request in requests]
-                self._client.transact_write_items(TransactItems=items, ClientRequestToken=token)
 
 
 def draw_pause(attempt: int) -> float:

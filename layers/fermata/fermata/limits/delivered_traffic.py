@@ -9,6 +9,7 @@ the larger it is. It is a row of its own: those of months are in the transaction
 
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 
 from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import ItemKey
@@ -44,6 +45,6 @@ def count_traffic(resources: Resources, tenant: str, size: int, draw: Callable[[
     try:
         before = resources.tables.get_item_by_key(key)
         addition = build_month_addition(key, before, DELIVERED_BYTES, shares * TRAFFIC_SHARE_BYTES, now)
-        resources.tables.write_items(addition)
+        resources.tables.write_items(replace(addition, is_applied_once=True))
     except Exception:  # noqa: BLE001 - logged with its traceback; a site stays up while nothing can be counted
         observability.log_exception("billing.traffic_uncounted", tenant=tenant)
