@@ -138,7 +138,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
             replace("fermata.turns.webhooks.record_attempt.get_next_wait", _never),
         ),
         "a workspace is told as much at once as there is": (
-            0,
+            1,
             replace("fermata.turns.webhooks.delivery_slots.DELIVERIES_AT_ONCE", 99),
         ),
         "a late copy takes a slot again": (
@@ -153,7 +153,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
         ),
         "a draft changes whatever its version is": (0, drop_condition("conversations", "d#head")),
         "a plan is applied to whatever is there": (
-            4,
+            36,
             together(
                 replace(f"{SUBMIT}.digest_targets", lambda *_: ""),
                 replace("fermata.plans.apply_plan.digest_targets", lambda *_: ""),
@@ -199,7 +199,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
         "nobody calls what was not queued": (1, replace("tests.chaos.webhook_receivers.resend_outbox", _never)),
     },
     "plan-uses": {
-        "a month counts whatever it includes": (49, drop_condition("bridges", "month#")),
+        "a month counts whatever it includes": (75, drop_condition("bridges", "month#")),
         "a message counts before its turn starts": (0, change(MONTHS, _count_apart)),
         "a message does not count": (0, replace(MONTHS, _nothing)),
         "a user's own messages do not count": (
@@ -207,7 +207,7 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
             change("fermata.limits.metered_uses._list_month_keys", _count_workspace_only),
         ),
         "a message that has failed counts again": (
-            2,
+            1,
             change("fermata.client_protocols.client_turns.read_end_type", _call_failures_cancelled),
         ),
     },
