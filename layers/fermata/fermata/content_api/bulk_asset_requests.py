@@ -5,6 +5,7 @@ left.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fermata.aws.resources import Resources
@@ -40,7 +41,7 @@ def store_uploaded_assets(context: RequestContext) -> Response:
         return {"status": 201 if stored.is_new else 200, "document": view_stored_asset(documents, stored)}
 
     has_time = _limit_time(context)
-    results = [{"uploadRef": file.upload_ref, **_attempt(lambda: store(file), has_time)} for file in body.files]  # noqa: B023 - called at once
+    results = [{"uploadRef": file.upload_ref, **_attempt(partial(store, file), has_time)} for file in body.files]
     return Response(200, {"results": results}, _UNCACHED)
 
 
@@ -61,7 +62,7 @@ def change_assets(context: RequestContext) -> Response:
         return {"status": 200}
 
     has_time = _limit_time(context)
-    results = [{"id": name, **_attempt(lambda: change(DocumentKey(ASSET, name)), has_time)} for name in ids]  # noqa: B023 - called at once
+    results = [{"id": name, **_attempt(partial(change, DocumentKey(ASSET, name)), has_time)} for name in ids]
     return Response(200, {"results": results}, _UNCACHED)
 
 
