@@ -21,7 +21,6 @@ from tests.chaos.browser import Browser
 from tests.chaos.evidence import ClientTurn
 from tests.chaos.provider import make_prompt
 from tests.chaos.remote_tool_server import ToolConnection
-from tests.chaos.scheduler import Process, Task
 from tests.chaos.users import User
 from tests.chaos.webhook_receivers import WebhookReceivers
 
@@ -92,8 +91,6 @@ class HookedAgents(WebhookReceivers):
     def __init__(self, world: "World") -> None:
         super().__init__(world)
         self.requests: list[EndpointRequest] = []
-        self.conversation = ""
-        self._tasks: list[Task] = []
         world.cloud.is_left_alone = lambda _request: False
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
@@ -111,17 +108,6 @@ class HookedAgents(WebhookReceivers):
         super().start(actions)
         self._actions = actions
         self._begin(self._work)
-
-    def _begin(self, act: Any) -> None:
-        self._tasks.append(self.world.scheduler.start(Process("agents"), act, name="agents"))
-
-    @property
-    def is_over(self) -> bool:
-        return all(task.is_over for task in self._tasks)
-
-    @property
-    def owners(self) -> dict[str, str]:
-        return {self.conversation: "ada"} if self.conversation else {}
 
     def _work(self) -> None:
         scheduler, actions = self.world.scheduler, self._actions

@@ -14,7 +14,6 @@ from fermata.plans.page_model import Page
 from tests.chaos.browser import Browser
 from tests.chaos.evidence import ClientTurn
 from tests.chaos.provider import make_prompt
-from tests.chaos.scheduler import Process, Task
 from tests.chaos.simulated_cloud import HttpAnswer
 from tests.chaos.users import User
 from tests.chaos.world_extension import WorldExtension
@@ -67,6 +66,7 @@ class PlannerUsers(WorldExtension):
     """Two tabs of the user whose session it is, an editor without a model, and somebody who may approve."""
 
     scope = "planner"
+    task_name = "planner"
     patience_seconds = PLAN_SECONDS + 900.0
 
     def set_up(self, resources: Resources, credential: str, model: str) -> None:
@@ -84,21 +84,11 @@ class PlannerUsers(WorldExtension):
         """What each edit says that was answered with success, by its Idempotency-Key."""
         self._actions = actions
         self._numbers: Iterator[int] = itertools.count()
-        self._tasks: list[Task] = []
         self._planning = self._begin(self._ask_for_plans)
         for _ in range(TABS):
             self._begin(partial(self._decide_in_session, User("ada")))
         self._begin(partial(self._decide_about_approvals, User("grace")))
         self._begin(self._edit)
-
-    def _begin(self, act: Any) -> Task:
-        task = self.world.scheduler.start(Process("planner"), act, name="planner")
-        self._tasks.append(task)
-        return task
-
-    @property
-    def is_over(self) -> bool:
-        return all(task.is_over for task in self._tasks)
 
     @property
     def owners(self) -> dict[str, str]:

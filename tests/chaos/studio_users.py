@@ -17,7 +17,6 @@ from fermata.wire.auth.conversation_key_store import create_conversation_key
 from fermata.wire.auth.tenant_store import update_tenant
 from tests.chaos.account_recorder import to_plain_row
 from tests.chaos.provider import make_prompt
-from tests.chaos.scheduler import Process, Task
 from tests.chaos.simulated_cloud import HttpAnswer
 from tests.chaos.users import TENANT, User
 from tests.chaos.world_extension import WorldExtension
@@ -73,6 +72,7 @@ class StudioUsers(WorldExtension):
     """Tabs and programs that send messages at the same time, twice at once, and again later."""
 
     scope = "studio"
+    task_name = "studio"
     sent: list[SentMessage]
     key_limits: dict[str, int]
     """How many messages a month each key may send, by the name under which it acts."""
@@ -93,18 +93,10 @@ class StudioUsers(WorldExtension):
     def start(self, actions: "UserActions") -> None:
         self.sent = []
         self._numbers: Iterator[int] = itertools.count()
-        self._tasks: list[Task] = []
         senders = [(CHAT_PATH, User(name).token, "chatMessages") for name in STUDIO_USERS]
         senders += [(KEY_PATH, key, "apiMessages") for key in self._keys]
         for path, token, meter in senders:
             self._begin(partial(self._work, path, token, meter))
-
-    def _begin(self, act: partial[None]) -> None:
-        self._tasks.append(self.world.scheduler.start(Process("studio"), act, name="studio"))
-
-    @property
-    def is_over(self) -> bool:
-        return all(task.is_over for task in self._tasks)
 
     @property
     def owners(self) -> dict[str, str]:

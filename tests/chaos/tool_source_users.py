@@ -2,7 +2,7 @@
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,7 +16,7 @@ from tests.chaos.browser import Browser
 from tests.chaos.evidence import ClientTurn
 from tests.chaos.mcp_server import READING_TOOL, URL, WRITING_TOOL, SimulatedMcpServer
 from tests.chaos.provider import make_prompt
-from tests.chaos.scheduler import Process, Task
+from tests.chaos.scheduler import Process
 from tests.chaos.users import User
 from tests.chaos.world_extension import WorldExtension
 
@@ -62,8 +62,6 @@ class ToolSourceUsers(WorldExtension):
         self.server = SimulatedMcpServer(world, is_stable=not world.faults.budget)
         self.releases: dict[str, str] = {}
         """Each version of the agent that asks, with the version of the other one that it was compiled with."""
-        self.conversation = ""
-        self._tasks: list[Task] = []
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
         # Only the simulations that ask an MCP server import its package, which takes long.
@@ -87,17 +85,6 @@ class ToolSourceUsers(WorldExtension):
         self._begin(self._release)
         if not self.server.is_stable:
             self.world.scheduler.start(Process("mcp-server"), self._forget_sessions, name="mcp-server")
-
-    def _begin(self, act: Any) -> None:
-        self._tasks.append(self.world.scheduler.start(Process("agents"), act, name="agents"))
-
-    @property
-    def is_over(self) -> bool:
-        return all(task.is_over for task in self._tasks)
-
-    @property
-    def owners(self) -> dict[str, str]:
-        return {self.conversation: "ada"} if self.conversation else {}
 
     def _work(self) -> None:
         scheduler, actions = self.world.scheduler, self._actions
