@@ -9,7 +9,8 @@ from bench.harness import BenchHarness
 from bench.latency import BROWSER_TOOL_STEP, FINAL_STEP, wait_until_settled
 from bench.report import ResultRow
 from fermata.aws.clock import Clock
-from fermata.credentials import credential_store, scope_defaults
+from fermata.credentials import scope_defaults
+from fermata.credentials.open_credential import open_api_key
 from local import seed
 
 _BROWSER_ROUNDS = 3
@@ -62,7 +63,7 @@ def measure_kms_calls(harness: BenchHarness) -> ResultRow:
         with record_aws_calls(harness.cloud.endpoint) as calls:
             for number in range(open_count):
                 clock.shift_seconds = max(clock.shift_seconds, end_seconds * (number + 1) / open_count)
-                credential_store.open_api_key(resources, seed.TENANT, default.credential_id, 1)
+                open_api_key(resources, seed.TENANT, default.credential_id, 1)
         counts.append(calls.count_for_service("kms"))
     title = f"KMS calls to open a key: cold, {REPEATED_OPENS} times within five minutes, after them"
     return ResultRow("credential", title, _join(EXPECTED_KMS_CALLS), _join(counts), counts == EXPECTED_KMS_CALLS)

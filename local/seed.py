@@ -18,6 +18,7 @@ from fermata.aws.clock import Clock
 from fermata.aws.resources import CLIENT_CONFIG, Resources
 from fermata.aws.settings import Settings
 from fermata.credentials import credential_store, scope_defaults
+from fermata.credentials.open_credential import open_api_key
 from fermata.domain.agent_ids import SCOPES
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import NotFound
@@ -167,7 +168,7 @@ def _seed_tenant(resources: Resources, secret: str) -> None:
 def _seed_credential(resources: Resources, caller: Caller, model: SeededModel) -> str:
     for credential in credential_store.list_credentials(resources, caller):
         if credential.display_label == model.label:
-            if credential_store.open_api_key(resources, TENANT, credential.id, credential.version) != model.key:
+            if open_api_key(resources, TENANT, credential.id, credential.version) != model.key:
                 credential_store.update_credential(resources, caller, credential.id, None, model.key)
             return credential.id
     return credential_store.create_credential(resources, caller, "anthropic", "apiKey", model.label, model.key).id

@@ -12,8 +12,9 @@ from fermata.aws.resources import Resources, prepare_function
 from fermata.content.space_access import find_space_for_caller
 from fermata.conversations import conversation_store, message_views
 from fermata.conversations.conversation_rows import to_conversation_view
-from fermata.credentials import credential_store, scope_defaults
+from fermata.credentials import scope_defaults
 from fermata.credentials.clear_conversation_credentials import clear_conversation_credentials
+from fermata.credentials.open_credential import find_existing_ids
 from fermata.domain.agent_ids import SCOPES, is_scope
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, PathNotFound
@@ -159,7 +160,7 @@ def _find_space_name(context: RequestContext, name: str | None) -> str:
 
 def _require_credential(context: RequestContext, credential_id: str | None) -> None:
     tenant = context.caller.tenant
-    if credential_id and not credential_store.find_existing_ids(context.resources, tenant, [credential_id]):
+    if credential_id and not find_existing_ids(context.resources, tenant, [credential_id]):
         raise InvalidRequest("Credential not found. Pick an existing credential.")
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fermata.agents.definitions.definition_store import read_agent_list
+from fermata.agents.definitions.agent_list import read_agent_list
 from fermata.domain.agent_ids import read_agent_id
 from fermata.mcp_sources import mcp_tool_caller
 from fermata.plans.drafts.pending_plan import PENDING_KEY, PendingPlan

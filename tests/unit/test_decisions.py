@@ -1,4 +1,4 @@
-"""Check the decision records: number, title, date, status and a line in the index."""
+"""Check the decision records: number, title, date, status and a line in the index that says what took their place."""
 
 import re
 from pathlib import Path
@@ -24,9 +24,14 @@ def test_every_record_begins_with_number_title_date_and_status() -> None:
     }
 
 
-def test_every_record_is_in_the_index_with_its_title() -> None:
-    lines = [(f"| [{record.name[:4]}]({record.name}) | {read_head(record)['title']} |") for record in RECORDS]
-    assert [line for line in lines if line not in INDEX] == []
+def build_index_line(record: Path) -> str:
+    head = read_head(record)
+    successor = f" (superseded by {head['successor']})" if head["successor"] else ""
+    return f"| [{head['number']}]({record.name}) | {head['title']}{successor} |"
+
+
+def test_every_record_is_in_the_index_with_its_title_and_its_successor() -> None:
+    assert [line for line in map(build_index_line, RECORDS) if line not in INDEX] == []
 
 
 def test_the_index_lists_nothing_that_is_not_there() -> None:

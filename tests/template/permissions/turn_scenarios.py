@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fermata.agents.definitions.definition_store import read_agent_list
+from fermata.agents.definitions.agent_list import read_agent_list
 from fermata.aws.resources import Resources
 from fermata.client_protocols.openai_conversations import (
     find_response_conversation,

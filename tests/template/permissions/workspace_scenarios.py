@@ -17,6 +17,7 @@ from fermata.content.model_store import create_space, put_model
 from fermata.conversations import conversation_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
+from fermata.credentials.open_credential import find_existing_ids
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.errors import NotFound
 from fermata.domain.one_shot_generation import GenerateRequest
@@ -38,6 +39,7 @@ from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
 from fermata.wire.auth import api_key_store
+from fermata.wire.auth.authenticate_api_key import authenticate_api_key, read_last_uses, record_api_key_use
 from fermata.wire.auth.conversation_key_store import (
     authenticate_conversation_key,
     change_conversation_key,
@@ -109,11 +111,11 @@ def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
     key, text = api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
     _, text = api_key_store.rotate_api_key(functions["credentials"], manager, key.id)
     for function in ("stream_turns", "tool_result", "api", "credentials", "redraw_images"):
-        caller = api_key_store.authenticate_api_key(functions[function], text)
+        caller = authenticate_api_key(functions[function], text)
         assert caller.user == key.user
         if function != "tool_result":
-            api_key_store.record_api_key_use(functions[function], caller)
-    assert api_key_store.read_last_uses(functions["credentials"], manager.tenant)
+            record_api_key_use(functions[function], caller)
+    assert read_last_uses(functions["credentials"], manager.tenant)
     api_key_store.revoke_api_key(functions["credentials"], manager.tenant, key.id)
     clock.advance(31 * 86_400)
     api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
@@ -177,7 +179,7 @@ def test_credentials_and_defaults_are_managed(functions: dict[str, Any]) -> None
     made = credential_store.create_credential(vault, stage.caller, "anthropic", "apiKey", "second", "sk-ant-2")
     credential_store.update_credential(vault, stage.caller, made.id, "renamed", "sk-ant-3")
     assert len(credential_store.list_credentials(vault, stage.caller)) == 2
-    assert credential_store.find_existing_ids(other, stage.caller.tenant, [made.id, "gone"]) == {made.id}
+    assert find_existing_ids(other, stage.caller.tenant, [made.id, "gone"]) == {made.id}
     scope_defaults.set_default(other, stage.caller, "site", made.id, "model-1")
     assert scope_defaults.get_defaults_view(other, stage.caller.tenant)
     scope_defaults.clear_default(other, stage.caller, "site")

@@ -21,7 +21,8 @@ from fermata.domain.model_io import TextDelta
 from fermata.domain.plan_refusals import PlanLimitReached
 from fermata.domain.workspace_plan import Subscription
 from fermata.limits.monthly_messages import MonthlyMessages
-from fermata.wire.auth.api_key_store import authenticate_api_key, list_api_keys, revoke_api_key, rotate_api_key
+from fermata.wire.auth.api_key_store import list_api_keys, revoke_api_key, rotate_api_key
+from fermata.wire.auth.authenticate_api_key import authenticate_api_key
 from fermata.wire.auth.conversation_key_store import (
     authenticate_conversation_key,
     change_conversation_key,

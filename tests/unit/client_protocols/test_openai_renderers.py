@@ -29,7 +29,7 @@ from fermata.wire.renderers.openai_answer import (
 )
 from fermata.wire.renderers.openai_chat import ChatCompletionRenderer
 from fermata.wire.renderers.openai_response import ResponseRenderer
-from fermata.wire.renderers.turn_steps import TurnFold
+from fermata.wire.renderers.turn_fold import TurnFold
 
 TURN = "turn-1"
 TOKENS = TokenTotals(prompt=7, completion=3, cached=2)

@@ -10,7 +10,7 @@ import pytest
 from fermata.conversations.message_store import load_messages
 from fermata.domain.blocks import TextBlock
 from fermata.wire.auth.tenant_store import get_tenant
-from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS
+from fermata.wire.bodies.prompt_parts import MAX_PROMPT_CHARACTERS
 from tests.unit.client_protocols.conftest import Requester
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 

@@ -9,6 +9,7 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store, scope_defaults
 from fermata.credentials.credential import Credential, label_sort_key
+from fermata.credentials.open_credential import open_api_key
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from tests.faults import FaultScript
@@ -73,7 +74,7 @@ def check_consistency(resources: Resources) -> None:
     default_ids = {row["credential_id"] for row in rows if row["sk"].startswith("default#") and "credential_id" in row}
     assert default_ids <= {credential.id for credential in credentials}
     for credential in credentials:
-        key = credential_store.open_api_key(resources, "bakery", credential.id, credential.version)
+        key = open_api_key(resources, "bakery", credential.id, credential.version)
         assert key.startswith("sk-ant-")
 
 

@@ -7,6 +7,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.credentials import credential_store, scope_defaults
 from fermata.credentials.credential import Credential
+from fermata.credentials.open_credential import open_api_key, open_credential
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from tests.faults import FaultScript
@@ -32,7 +33,7 @@ def test_a_key_is_stored_encrypted_and_can_be_opened(resources: Resources) -> No
     assert row is not None
     assert KEY not in str(row)
     assert KEY.encode() not in bytes(row["sealed"])
-    assert credential_store.open_api_key(resources, "bakery", credential.id, 1) == KEY
+    assert open_api_key(resources, "bakery", credential.id, 1) == KEY
 
 
 def test_an_encrypted_key_opens_only_for_its_own_credential(resources: Resources) -> None:
@@ -83,7 +84,7 @@ class TestForms:
             local_resources, ADA, provider, "baseUrl", "Mine", key, server.url
         )
         assert credential.base_url == server.url
-        assert credential_store.open_credential(local_resources, "bakery", credential.id, 1) == (credential, key or "")
+        assert open_credential(local_resources, "bakery", credential.id, 1) == (credential, key or "")
         view = credential.to_view(local_resources.settings.key_id, None)
         assert (view["baseUrl"], view["keyFingerprintCurrent"]) == (server.url, True)
 
@@ -95,7 +96,7 @@ class TestForms:
         )
         moved = resources_of_new_process(local_resources, key_id=create_kms_key())
         assert credential.to_view(moved.settings.key_id, None)["keyFingerprintCurrent"] is True
-        assert credential_store.open_api_key(moved, "bakery", credential.id, 1) == ""
+        assert open_api_key(moved, "bakery", credential.id, 1) == ""
 
     @pytest.mark.parametrize("provider", ["", "Anthropic", "requesty", "x" * 200])
     def test_an_unknown_provider_is_refused_with_a_list_of_the_known_ones(
@@ -188,7 +189,7 @@ def test_an_invalid_id_is_not_found_without_a_read(resources: Resources, odd: st
 def test_another_tenants_key_cannot_be_opened_by_its_id(resources: Resources) -> None:
     credential = enter_credential(resources)
     with pytest.raises(NotFound):
-        credential_store.open_api_key(resources, "florist", credential.id, 1)
+        open_api_key(resources, "florist", credential.id, 1)
 
 
 class TestChanging:
@@ -197,12 +198,12 @@ class TestChanging:
             resources, ADA, enter_credential(resources).id, None, "sk-newer"
         )
         assert (credential.version, credential.display_label) == (2, "Mine")
-        assert credential_store.open_api_key(resources, "bakery", credential.id, 2) == "sk-newer"
+        assert open_api_key(resources, "bakery", credential.id, 2) == "sk-newer"
 
     def test_a_new_label_is_not(self, resources: Resources) -> None:
         credential = credential_store.update_credential(resources, ADA, enter_credential(resources).id, "Renamed", None)
         assert (credential.version, credential.display_label) == (1, "Renamed")
-        assert credential_store.open_api_key(resources, "bakery", credential.id, 1) == KEY
+        assert open_api_key(resources, "bakery", credential.id, 1) == KEY
 
     def test_the_old_label_is_free_again_and_the_new_one_is_not(self, resources: Resources) -> None:
         credential_store.update_credential(resources, ADA, enter_credential(resources).id, "Renamed", None)
@@ -232,7 +233,7 @@ class TestMoving:
     def test_another_path_on_the_same_host_keeps_the_key(self, local_resources: Resources, home: Credential) -> None:
         moved = credential_store.update_credential(local_resources, ADA, home.id, None, None, f"{home.base_url}/v1")
         assert (moved.base_url, moved.version) == (f"{home.base_url}/v1", 2)
-        assert credential_store.open_api_key(local_resources, "bakery", home.id, 2) == KEY
+        assert open_api_key(local_resources, "bakery", home.id, 2) == KEY
 
     def test_a_key_never_follows_to_another_host(self, local_resources: Resources, home: Credential) -> None:
         with pytest.raises(InvalidRequest, match=r"on another host\. Send its key along"):
@@ -244,7 +245,7 @@ class TestMoving:
         self, local_resources: Resources, home: Credential, key: str
     ) -> None:
         moved = credential_store.update_credential(local_resources, ADA, home.id, None, key, "http://127.0.0.1:9")
-        assert credential_store.open_credential(local_resources, "bakery", home.id, moved.version) == (moved, key)
+        assert open_credential(local_resources, "bakery", home.id, moved.version) == (moved, key)
 
     def test_without_a_key_the_address_may_change_freely(
         self, local_resources: Resources, server: ModelListServer
@@ -280,11 +281,11 @@ class TestMoving:
 class TestOpening:
     def test_a_warm_process_makes_no_aws_call(self, resources: Resources) -> None:
         credential = enter_credential(resources)
-        credential_store.open_api_key(resources, "bakery", credential.id, 1)
+        open_api_key(resources, "bakery", credential.id, 1)
         calls: list[str] = []
         for part in (resources.tables, resources.vault):
             part._client.meta.events.register("before-call", lambda model, **_: calls.append(model.name))
-        assert credential_store.open_api_key(resources, "bakery", credential.id, 1) == KEY
+        assert open_api_key(resources, "bakery", credential.id, 1) == KEY
         assert calls == []
 
     def test_a_cold_process_reads_the_row_once_and_calls_kms_once(self, resources: Resources) -> None:
@@ -293,27 +294,27 @@ class TestOpening:
         for part in (cold.tables, cold.vault):
             part._client.meta.events.register("before-call", lambda model, **_: calls.append(model.name))
         for _ in range(50):
-            credential_store.open_api_key(cold, "bakery", credential.id, 1)
+            open_api_key(cold, "bakery", credential.id, 1)
         assert calls == ["GetItem", "Decrypt"]
 
     def test_a_running_turn_uses_the_new_key_within_five_minutes(self, resources: Resources, clock: TestClock) -> None:
         credential = enter_credential(resources)
-        assert credential_store.open_api_key(resources, "bakery", credential.id, 1) == KEY
+        assert open_api_key(resources, "bakery", credential.id, 1) == KEY
         credential_store.update_credential(resources_of_new_process(resources), ADA, credential.id, None, "sk-newer")
         clock.advance(301)
-        assert credential_store.open_api_key(resources, "bakery", credential.id, 1) == "sk-newer"
+        assert open_api_key(resources, "bakery", credential.id, 1) == "sk-newer"
 
     def test_a_turn_started_after_the_change_never_gets_the_old_key(self, resources: Resources) -> None:
         credential = enter_credential(resources)
-        assert credential_store.open_api_key(resources, "bakery", credential.id, 1) == KEY
+        assert open_api_key(resources, "bakery", credential.id, 1) == KEY
         credential_store.update_credential(resources_of_new_process(resources), ADA, credential.id, None, "sk-newer")
-        assert credential_store.open_api_key(resources, "bakery", credential.id, 2) == "sk-newer"
+        assert open_api_key(resources, "bakery", credential.id, 2) == "sk-newer"
 
     def test_a_removed_credential_is_no_longer_accessible(self, resources: Resources) -> None:
         credential = enter_credential(resources)
         credential_store.delete_credential(resources, ADA, credential.id)
         with pytest.raises(NotFound, match="no longer accessible"):
-            credential_store.open_api_key(resources, "bakery", credential.id, 1)
+            open_api_key(resources, "bakery", credential.id, 1)
 
     def test_a_key_that_no_longer_opens_must_be_entered_again(self, resources: Resources) -> None:
         credential = enter_credential(resources)
@@ -321,7 +322,7 @@ class TestOpening:
         row = credential.model_copy(update={"sealed_key": foreign}).to_row()
         resources.tables.write_items(Put(resources.settings.settings_table, row))
         with pytest.raises(Conflict, match="'Mine' can no longer be opened"):
-            credential_store.open_api_key(resources, "bakery", credential.id, 1)
+            open_api_key(resources, "bakery", credential.id, 1)
 
 
 def test_a_removed_credential_frees_its_label(resources: Resources) -> None:

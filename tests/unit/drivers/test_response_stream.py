@@ -8,7 +8,7 @@ import pytest
 from fermata.domain.blocks import Block
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.drivers.protocols import response_stream
+from fermata.drivers.protocols import response_events, response_stream
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.unit.drivers.conversation_builders import tool_call
@@ -80,7 +80,7 @@ def test_the_streamed_text_is_the_stored_text_however_characters_are_split(provi
 
 
 def test_an_event_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response_stream, "MAX_FRAME_BYTES", 1000)
+    monkeypatch.setattr(response_events, "MAX_FRAME_BYTES", 1000)
     read: list[bytes] = []
 
     def chunks() -> Any:
@@ -94,7 +94,7 @@ def test_an_event_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_response_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response_stream, "MAX_STREAM_BYTES", 1000)
+    monkeypatch.setattr(response_events, "MAX_STREAM_BYTES", 1000)
 
     def chunks() -> Any:
         while True:

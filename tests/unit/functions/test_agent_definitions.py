@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.agents.definitions import definition_store
+from fermata.agents.definitions.agent_list import read_agent_list
 from fermata.agents.files.bundle_store import open_bundle
 from fermata.aws import uploads
 from fermata.aws.resources import Resources
@@ -83,7 +84,7 @@ def test_a_push_that_has_seen_another_version_is_refused(bakery: TokenSigner) ->
 def test_of_two_pushes_at_once_one_is_refused(
     resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = definition_store.read_agent_list
+    read = read_agent_list
     once = iter([True])
 
     def read_and_push(*given: Any) -> Any:
@@ -271,7 +272,7 @@ def test_uploaded_parts_of_a_folder_are_the_same_files_as_those_in_the_request(
     mixed = {"folders": {"docs": files[1:]}, "folderUploads": {"docs": refs[:1]}}
     assert push(bakery, reader, **mixed)[1]["unchanged"] == ["a"]
     definition = definition_store.load_definition(
-        resources, "bakery", f"a@{definition_store.read_agent_list(resources, 'bakery').agents['a'].version}"
+        resources, "bakery", f"a@{read_agent_list(resources, 'bakery').agents['a'].version}"
     )
     assert definition.files
     assert open_bundle(resources, definition.files.bundle).read_file("2.md").startswith("2222")

@@ -12,14 +12,8 @@ from fermata.credentials import last_used
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound, Unauthorized
 from fermata.wire.auth import api_key_store
-from fermata.wire.auth.api_key_store import (
-    authenticate_api_key,
-    create_api_key,
-    list_api_keys,
-    record_api_key_use,
-    revoke_api_key,
-    rotate_api_key,
-)
+from fermata.wire.auth.api_key_store import create_api_key, list_api_keys, revoke_api_key, rotate_api_key
+from fermata.wire.auth.authenticate_api_key import authenticate_api_key, record_api_key_use
 from fermata.wire.http.api_gateway import request_from_event
 from fermata.wire.http.dispatch import handle_request
 from functions.api import app as api

@@ -54,7 +54,8 @@ from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budge
 from fermata.usage.ledger.ledger_parsing import load_ledger_records
 from fermata.usage.rollups import rollup_store
 from fermata.webhooks.delivery import Delivery, store_attempt
-from fermata.wire.auth.api_key_store import create_api_key, record_api_key_use
+from fermata.wire.auth.api_key_store import create_api_key
+from fermata.wire.auth.authenticate_api_key import record_api_key_use
 from tests.agent_definitions import make_definition
 from tests.images import make_image, to_base64
 from tests.resources import resources_of_new_process

@@ -10,6 +10,7 @@ from fermata.agents.definitions import tenant_secrets
 from fermata.agents.definitions.definition_store import remove_agent
 from fermata.agents.policy_store import set_policy
 from fermata.credentials import credential_store, scope_defaults
+from fermata.credentials.open_credential import open_api_key, read_credential
 from fermata.domain.errors import Conflict, NotFound
 from fermata.hosts import registry
 from fermata.pricing.catalogue import PriceCatalogue, store_catalogue
@@ -95,10 +96,10 @@ def test_a_credential_that_was_renamed_back_keyed_anew_or_removed_stays_so(
     for label, key in (("Two", None), ("One", None), (None, "sk-ant-new"), (None, "sk-ant-newer"), ("Two", None)):
         credential_store.update_credential(resources, caller, credential, label, key)
         check_copies()
-    assert credential_store.open_api_key(resources, caller.tenant, credential, 3) == "sk-ant-newer"
+    assert open_api_key(resources, caller.tenant, credential, 3) == "sk-ant-newer"
     credential_store.delete_credential(resources, caller, credential)
     check_copies()
-    assert credential_store.read_credential(resources, caller.tenant, credential) is None
+    assert read_credential(resources, caller.tenant, credential) is None
     enter_credential(stage, "One")
     check_copies()
 
@@ -112,7 +113,7 @@ def test_a_removal_that_meets_another_one_asks_to_be_repeated(stage: Stage) -> N
     with pytest.raises(Conflict, match="try again"):
         credential_store.delete_credential(resources, caller, first)
     credential_store.delete_credential(resources, caller, first)
-    assert credential_store.read_credential(resources, caller.tenant, first) is None
+    assert read_credential(resources, caller.tenant, first) is None
 
 
 def test_a_credential_that_is_entered_while_another_is_removed_is_stored(stage: Stage) -> None:
@@ -122,7 +123,7 @@ def test_a_credential_that_is_entered_while_another_is_removed_is_stored(stage: 
         "dynamodb.TransactWriteItems", lambda: credential_store.delete_credential(resources, caller, first)
     )
     second = enter_credential(stage, "One")
-    assert credential_store.read_credential(resources, caller.tenant, second) is not None
+    assert read_credential(resources, caller.tenant, second) is not None
 
 
 def test_a_host_that_was_moved_removed_or_registered_anew_stays_so(

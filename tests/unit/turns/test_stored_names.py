@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fermata.aws.dynamodb_items_and_writes import Put
 from fermata.aws.resources import Resources
-from fermata.credentials.credential_store import read_credential
+from fermata.credentials.open_credential import read_credential
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.model_io import TokenUsage
 from fermata.pricing.catalogue import read_stored_catalogue, store_catalogue

@@ -28,7 +28,7 @@ from fermata.wire.renderers.openai_chat import ChatCompletionRenderer
 from fermata.wire.renderers.openai_response import ResponseRenderer
 from fermata.wire.renderers.planner_sse import PlannerJsonRenderer, PlannerSseRenderer
 from fermata.wire.renderers.studio_stream import StudioRenderer
-from fermata.wire.renderers.turn_steps import TurnFold
+from fermata.wire.renderers.turn_fold import TurnFold
 from fermata.wire.renderers.ui_stream import PlainTextRenderer, UiStreamRenderer
 from tests.growth.measure_growth import MAX_GROWTH, measure_growth
 

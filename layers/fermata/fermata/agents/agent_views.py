@@ -3,14 +3,14 @@
 from typing import Any
 
 from fermata.agents.agent import Agent
-from fermata.agents.definitions.definition_store import (
+from fermata.agents.definitions.agent_list import (
     NO_AGENT_MESSAGE,
     AgentListEntry,
     find_entry_for_caller,
-    load_definition,
     may_ask,
     read_agent_list,
 )
+from fermata.agents.definitions.definition_store import load_definition
 from fermata.agents.registry import find_agent, list_agents
 from fermata.agents.tool_listing import describe_tools, list_tools
 from fermata.agents.tool_sources.built_in_tools import build_shared_toolset

@@ -98,10 +98,10 @@ def opened_chat(resources: Resources, caller: Caller, scope: str, name: str) -> 
 
 def _begin_chat(resources: Resources, caller: Caller, scope: str, name: str, space: str = "") -> Conversation:
     if agent_id := read_agent_id(scope):
-        from fermata.agents.definitions.definition_store import (
+        from fermata.agents.definitions.agent_list import (  # imported here because most chats go on
             find_entry_for_caller,
             read_agent_list,
-        )  # imported here because most chats go on
+        )
 
         find_entry_for_caller(read_agent_list(resources, caller.tenant), caller, agent_id)
     chat_id = _make_chat_id(caller, scope, name)

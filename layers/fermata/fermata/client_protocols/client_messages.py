@@ -19,7 +19,8 @@ from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.file_download import DownloadedFile, download_file
 from fermata.wire.bodies.chat_clients import ClientToolBody
-from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS, MAX_PROMPT_IMAGES, ChatBody, FilePart
+from fermata.wire.bodies.prompt_parts import MAX_PROMPT_CHARACTERS, MAX_PROMPT_IMAGES, FilePart
+from fermata.wire.bodies.turn_requests import ChatBody
 
 MAX_CLIENT_TOOLS_CHARS = 100_000
 """Of the JSON of all tools that a client declares, which are part of the turn's row."""

@@ -124,11 +124,13 @@ def _read_download_limits(resources: Resources, caller: Caller, scope: str) -> F
     agent_id = read_agent_id(scope)
     if not agent_id:
         return FileDownloadLimits()
-    from fermata.agents.definitions.definition_store import (
+    from fermata.agents.definitions.agent_list import (  # imported here because few prompts have such files
         find_entry_for_caller,
-        load_definition,
         read_agent_list,
-    )  # imported here because few prompts have such files
+    )
+    from fermata.agents.definitions.definition_store import (
+        load_definition,  # imported here because few prompts have such files
+    )
 
     entry = find_entry_for_caller(read_agent_list(resources, caller.tenant), caller, agent_id)
     try:

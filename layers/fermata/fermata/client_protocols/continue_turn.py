@@ -25,7 +25,7 @@ from fermata.turns.turn_toolset import CLIENT_TOOLSET, open_turn_toolset
 from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import SnapshotBody
 from fermata.wire.http.routing import RequestContext
-from fermata.wire.renderers.turn_steps import FoldedCall, TurnFold
+from fermata.wire.renderers.turn_fold import FoldedCall, TurnFold
 
 _OUTPUT_MEMBERS = frozenset({"ok", "data", "error", "images", "revision", "conflict", "inverse"})
 """Those of an editor's results (docs/revisions-and-undo.md). Any other value is the data of a result."""

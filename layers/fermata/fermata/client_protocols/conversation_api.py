@@ -23,7 +23,7 @@ from fermata.domain.events import ErrorEvent
 from fermata.domain.plan_refusals import MODEL_REASON, PlanUpgradeRequired, check_plan_feature
 from fermata.domain.workspace_plan import PlanFeature, Subscription
 from fermata.limits.monthly_messages import MonthlyMessages
-from fermata.wire.auth.api_key_store import record_api_key_use
+from fermata.wire.auth.authenticate_api_key import record_api_key_use
 from fermata.wire.auth.conversation_key_store import authenticate_conversation_key
 from fermata.wire.auth.tenant_store import find_tenant
 from fermata.wire.bodies.studio_requests import ConversationMessageBody

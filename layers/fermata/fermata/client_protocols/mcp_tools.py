@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from fermata.agents.definitions.definition_store import may_ask, read_agent_list
+from fermata.agents.definitions.agent_list import may_ask, read_agent_list
 from fermata.agents.registry import find_agent, get_toolset
 from fermata.aws.resources import Resources
 from fermata.content.space_access import may_read_content

@@ -19,7 +19,7 @@ from fermata.domain.image_header import IMAGE_MIME_TYPES, read_image_header
 from fermata.domain.run_settings import FileDownloadLimits
 from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.transport.file_download import DownloadedFile, FileDownloadError
-from fermata.wire.bodies.turn_requests import ImagePart
+from fermata.wire.bodies.prompt_parts import ImagePart
 
 MAX_DOWNLOADED_BYTES = 10 * 1024 * 1024
 """Of all files of a message that are downloaded: the function has little memory."""

@@ -12,7 +12,7 @@ from fermata.client_protocols.openai_transcript import TranscriptMessage
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.value_dataclass import value_dataclass
 from fermata.turns.approvals.approval_record import parse_approval_id
-from fermata.wire.renderers.turn_steps import FoldedCall
+from fermata.wire.renderers.turn_fold import FoldedCall
 
 MAX_WRITTEN_REASON_CHARS = 500
 _VERBS = {"approve": True, "deny": False}

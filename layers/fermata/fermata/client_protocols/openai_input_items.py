@@ -16,7 +16,7 @@ from fermata.turns.turn import Turn
 from fermata.wire.http.messages import Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext
 from fermata.wire.renderers.openai_answer import make_client_call_id
-from fermata.wire.renderers.turn_steps import FoldedCall, TurnFold
+from fermata.wire.renderers.turn_fold import FoldedCall, TurnFold
 
 MAX_LISTED_ITEMS = 100
 DEFAULT_LISTED_ITEMS = 20

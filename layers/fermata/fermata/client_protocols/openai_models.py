@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fermata.agents.definitions.definition_store import may_ask, read_agent_list
+from fermata.agents.definitions.agent_list import may_ask, read_agent_list
 from fermata.client_protocols.chat_conversations import SCOPES_WITHOUT_CHATS
 from fermata.domain.agent_ids import SCOPES, make_agent_scope
 from fermata.domain.errors import NotFound

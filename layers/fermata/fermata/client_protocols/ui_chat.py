@@ -31,7 +31,7 @@ from fermata.turns.turn_log import LogEntry, read_end_type, read_whole_log
 from fermata.wire.bodies.chat_clients import UiChatBody
 from fermata.wire.http.messages import EVENT_STREAM, EVENT_STREAM_HEARTBEAT, Response
 from fermata.wire.http.routing import RequestContext
-from fermata.wire.renderers.turn_steps import list_settled_calls
+from fermata.wire.renderers.turn_fold import list_settled_calls
 from fermata.wire.renderers.ui_stream import (
     UI_STREAM_HEADERS,
     AiSdkVersion,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fermata.aws.resources import Resources
-from fermata.credentials.credential_store import find_existing_ids
+from fermata.credentials.open_credential import find_existing_ids
 from fermata.domain.conversation import Conversation
 
 

@@ -3,7 +3,7 @@
 from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.credentials import scope_defaults
-from fermata.credentials.credential_store import CREDENTIAL_NOT_FOUND, read_credential, unreadable_key_error
+from fermata.credentials.open_credential import CREDENTIAL_NOT_FOUND, read_credential, unreadable_key_error
 from fermata.domain.base import DomainModel
 from fermata.domain.errors import InvalidRequest, NotFound
 

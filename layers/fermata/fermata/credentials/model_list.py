@@ -7,6 +7,7 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.credentials import base_urls, credential_store, known_capabilities
 from fermata.credentials.credential import Credential
+from fermata.credentials.open_credential import CREDENTIAL_NOT_FOUND, read_credential, unreadable_key_error
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, BadGateway, InvalidRequest, NotFound, ProviderError, ServiceUnavailable
@@ -35,13 +36,13 @@ def list_credential_models(resources: Resources, caller: Caller, provider: str, 
         BadGateway, ServiceUnavailable: The provider refused, or may answer later.
     """
     get_provider(provider)
-    credential = credential_store.read_credential(resources, caller.tenant, credential_id)
+    credential = read_credential(resources, caller.tenant, credential_id)
     if credential is None:
-        raise NotFound(credential_store.CREDENTIAL_NOT_FOUND)
+        raise NotFound(CREDENTIAL_NOT_FOUND)
     if credential.provider_id != provider:
         raise InvalidRequest(f"This credential is for {credential.provider_id}, not for {provider}.")
     if not credential.is_current(resources.settings.key_id):
-        raise credential_store.unreadable_key_error(credential)
+        raise unreadable_key_error(credential)
     return add_catalogue_data(resources, provider, _get_cached_models(resources, credential))
 
 

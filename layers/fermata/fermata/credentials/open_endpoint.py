@@ -3,7 +3,8 @@
 from pydantic import SecretStr
 
 from fermata.aws.resources import Resources
-from fermata.credentials import base_urls, credential_store
+from fermata.credentials import base_urls
+from fermata.credentials.open_credential import open_credential
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 
 
@@ -22,5 +23,5 @@ def open_endpoint(resources: Resources, tenant: str, credential_id: str, version
         Conflict: Its key can no longer be decrypted.
         InvalidRequest: It has no base URL.
     """
-    credential, api_key = credential_store.open_credential(resources, tenant, credential_id, version)
+    credential, api_key = open_credential(resources, tenant, credential_id, version)
     return AuthenticatedEndpoint(base_urls.get_credential_url(resources.settings, credential), SecretStr(api_key))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from fermata.agents.definitions.definition_store import read_agent_list
+from fermata.agents.definitions.agent_list import read_agent_list
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import Item
 from fermata.aws.resources import Resources

@@ -11,8 +11,8 @@ from fermata.aws.dynamodb_items_and_writes import ReadItem
 from fermata.aws.resources import Resources
 from fermata.credentials import base_urls
 from fermata.credentials.credential import Credential
-from fermata.credentials.credential_store import CREDENTIAL_NOT_FOUND, read_credential, unreadable_key_error
 from fermata.credentials.model_choice import ModelChoice
+from fermata.credentials.open_credential import CREDENTIAL_NOT_FOUND, read_credential, unreadable_key_error
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound, Unprocessable
 from fermata.drivers.registry import PROVIDER_MODULES
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint

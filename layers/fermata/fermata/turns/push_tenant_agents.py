@@ -8,17 +8,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from fermata.agents.definitions.agent_definition import AgentDefinition, ConnectionDefinition
+from fermata.agents.definitions.agent_list import AgentList, read_agent_list
 from fermata.agents.definitions.compile_definitions import CompiledFiles, compile_definitions
 from fermata.agents.definitions.connection_types import CONNECTION_TYPES
 from fermata.agents.definitions.definition_problems import DefinitionProblem, SourceDocument
-from fermata.agents.definitions.definition_store import (
-    AgentChanges,
-    AgentList,
-    compare_agents,
-    load_definition,
-    read_agent_list,
-    replace_agents,
-)
+from fermata.agents.definitions.definition_store import AgentChanges, compare_agents, load_definition, replace_agents
 from fermata.agents.definitions.resolve_operators import SECRET_OPERATOR, iter_operators
 from fermata.agents.definitions.tenant_secrets import list_secret_views
 from fermata.agents.files.bundle_store import PushedFile, keep_file_times, name_bundle, store_bundle

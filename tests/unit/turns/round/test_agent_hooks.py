@@ -10,7 +10,7 @@ from fermata.turns.hooks.call_hooks import HookCaller
 from fermata.turns.hooks.hook_payload import read_data_parts
 from fermata.turns.webhooks.deliver_entry import deliver_queued_entry
 from fermata.turns.webhooks.queued_entry import QueuedEntry
-from fermata.wire.renderers.turn_steps import TurnFold
+from fermata.wire.renderers.turn_fold import TurnFold
 from fermata.wire.renderers.ui_stream import UiStreamRenderer
 from tests.agent_definitions import make_definition, push_definitions, start_agent_turn
 from tests.scripted_tool_server import ReceivedCall, ScriptedToolServer, run_scripted_tool_server

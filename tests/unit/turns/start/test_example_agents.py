@@ -7,8 +7,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from fermata.agents.definitions.agent_list import read_agent_list
 from fermata.agents.definitions.definition_problems import SourceDocument
-from fermata.agents.definitions.definition_store import load_definition, read_agent_list
+from fermata.agents.definitions.definition_store import load_definition
 from fermata.agents.definitions.tenant_secrets import set_secret
 from fermata.domain.page_context import AgentContext
 from fermata.drivers.transport import url_guard

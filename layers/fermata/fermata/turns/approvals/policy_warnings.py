@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 
 from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule, fold_tool_name
 from fermata.agents.definitions.agent_definition import AgentDefinition
-from fermata.agents.definitions.definition_store import load_definition, read_agent_list
+from fermata.agents.definitions.agent_list import read_agent_list
+from fermata.agents.definitions.definition_store import load_definition
 from fermata.agents.registry import list_agents
 from fermata.agents.tool_sources.endpoint_tools import ENDPOINT_TOOLSET, list_endpoint_tools
 from fermata.agents.tool_sources.file_tools import FILE_TOOLSET, list_file_tools

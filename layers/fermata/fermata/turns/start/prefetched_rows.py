@@ -8,7 +8,7 @@ from fermata.aws.clock import is_valid_id
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_rows import build_conversation_key
-from fermata.credentials.credential_store import build_credential_key
+from fermata.credentials.open_credential import build_credential_key
 from fermata.credentials.scope_defaults import build_default_key
 from fermata.domain.agent_ids import read_agent_id
 from fermata.domain.caller import Caller

@@ -50,7 +50,8 @@ def open_prompt_agent(resources: Resources, caller: Caller, prompt: TurnPrompt, 
     if not agent_id:
         return PromptAgent(open_agent(prompt.scope), NO_AGENT_CONTEXT, {})
     # imported here because most prompts ask a built-in agent
-    from fermata.agents.definitions.definition_store import find_entry_for_caller, load_definition, read_agent_list
+    from fermata.agents.definitions.agent_list import find_entry_for_caller, read_agent_list
+    from fermata.agents.definitions.definition_store import load_definition
     from fermata.agents.definitions.resolve_operators import resolve_operators
 
     entry = find_entry_for_caller(read_agent_list(resources, caller.tenant, read_item), caller, agent_id)

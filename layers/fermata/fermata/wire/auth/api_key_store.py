@@ -1,29 +1,22 @@
-"""Store API keys in the settings table, and authenticate servers that present one (decision 0256).
+"""Store API keys in the settings table: create, rotate, revoke and list them (decision 0256).
 
-    t#<tenant>#apikeys    <id>    the key (wire/auth/api_key.py)
-
-A process caches what it reads for a minute: a key that is revoked is refused everywhere within a minute, and a request
-with a key costs at most one read. The last use is stored in the usage table, as that of credentials is.
+t#<tenant>#apikeys    <id>    the key (wire/auth/api_key.py)
 """
 
 from collections.abc import Iterable
 
-from fermata.aws import observability
 from fermata.aws.api_key_rows import api_key_partition
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, Update
 from fermata.aws.resources import Resources
-from fermata.aws.settings import LAST_USE_SECONDS
-from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.aws.workspace_subscription import read_subscription
 from fermata.domain.agent_ids import SCOPES, is_scope
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.conversation_key import ConversationKeyRules
-from fermata.domain.errors import ApiError, Conflict, Forbidden, InvalidRequest, NotFound, Unauthorized
+from fermata.domain.errors import ApiError, Conflict, Forbidden, InvalidRequest, NotFound
 from fermata.domain.plan_refusals import check_plan_quota
 from fermata.domain.workspace_plan import PlanQuota
 from fermata.wire.auth.api_key import (
-    API_KEY_MARK,
     TENANT_WIDE_CAPABILITIES,
     ApiKeySecret,
     ApiKeyText,
@@ -31,7 +24,6 @@ from fermata.wire.auth.api_key import (
     generate_api_key_id,
     generate_api_secret,
     hash_api_secret,
-    parse_api_key,
     sort_api_keys,
 )
 
@@ -39,8 +31,6 @@ MAX_API_KEYS = 100
 """Keys of a tenant that are not revoked."""
 API_SECRET_OVERLAP_SECONDS = 86_400
 _NO_KEY = "The tenant has no such API key."
-_CACHE_SECONDS = 60
-_RECORD_INTERVAL_SECONDS = 3_600
 _REVOKED_SECONDS = 30 * 86_400
 """How long the row of a revoked key is kept, so that a late copy of a write finds it."""
 
@@ -181,52 +171,6 @@ def list_api_keys(resources: Resources, tenant: str) -> list[ServerApiKey]:
     """Return all keys of a tenant, the newest first, also those that were revoked within a month."""
     items = resources.tables.query_items(resources.settings.settings_table, api_key_partition(tenant))
     return sort_api_keys(map(ServerApiKey.from_row, items))
-
-
-def read_last_uses(resources: Resources, tenant: str) -> dict[str, str]:
-    """Return when each key was last used, by its id. It is up to an hour behind."""
-    rows = resources.tables.query_items(resources.settings.usage_table, api_key_partition(tenant), consistent=False)
-    return {row["sk"]: row["last_used_at"] for row in rows}
-
-
-def authenticate_api_key(resources: Resources, text: str) -> Caller:
-    """Authenticate the server that sent a key.
-
-    Raises:
-        Unauthorized: It is no key, or one that is revoked or has expired.
-    """
-    parts = parse_api_key(text)
-    if parts is None or parts.mark != API_KEY_MARK:
-        raise Unauthorized("Unauthorized", reason="malformed")
-    key = resources.cache.get_or_load(
-        ("api key", parts.tenant, parts.id), _CACHE_SECONDS, lambda: read_api_key(resources, parts.tenant, parts.id)
-    )
-    return admit_key(resources, parts, key).to_caller()
-
-
-def admit_key(resources: Resources, parts: ApiKeyText, key: ServerApiKey | None) -> ServerApiKey:
-    """Return the key if a text with its secret is admitted under the mark that the key has."""
-    if key is None or key.mark != parts.mark or not key.is_valid(parts.secret, resources.clock.time()):
-        raise Unauthorized("Unauthorized: the API key is unknown, revoked or expired.", reason="api_key")
-    return key
-
-
-def record_api_key_use(resources: Resources, caller: Caller) -> None:
-    """Record that the caller's key is used now, at most once an hour in each process.
-
-    It never fails: a write that fails is logged.
-    """
-
-    def write() -> bool | None:
-        item: Item = {"pk": api_key_partition(caller.tenant), "sk": caller.api_key, "v": 1}
-        item |= {"last_used_at": resources.clock.now_iso(), "ttl": int(resources.clock.time()) + LAST_USE_SECONDS}
-        try:
-            resources.tables.put_newest(resources.settings.usage_table, item, "last_used_at")
-        except AWS_ERRORS as error:
-            observability.log_warning("api_key.touch_failed", api_key=caller.api_key, reason=str(error))
-        return True
-
-    resources.cache.get_or_load(("api key used", caller.tenant, caller.api_key), _RECORD_INTERVAL_SECONDS, write)
 
 
 def require_content_manager(caller: Caller) -> None:

@@ -20,7 +20,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Forbidden, OriginRefused, Unauthorized
 from fermata.wire.auth.api_key import looks_like_api_key
-from fermata.wire.auth.api_key_store import authenticate_api_key
+from fermata.wire.auth.authenticate_api_key import authenticate_api_key
 from fermata.wire.auth.fetch_signing_keys import get_signing_keys
 from fermata.wire.auth.tenant import Tenant, TenantSecret, normalize_origin
 from fermata.wire.auth.tenant_store import find_tenant, find_tenant_by_issuer, is_registered_origin

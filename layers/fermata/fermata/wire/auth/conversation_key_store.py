@@ -15,13 +15,13 @@ from fermata.wire.auth.api_key import (
     parse_api_key,
 )
 from fermata.wire.auth.api_key_store import (
-    admit_key,
     read_api_key,
     read_live_key,
     replace_key,
     require_content_manager,
     store_new_key,
 )
+from fermata.wire.auth.authenticate_api_key import admit_key
 
 
 def create_conversation_key(

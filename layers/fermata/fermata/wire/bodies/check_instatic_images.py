@@ -4,7 +4,8 @@ from base64 import b64decode
 
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 from fermata.domain.image_header import MAX_IMAGE_EDGE_PIXELS, MAX_STORED_IMAGE_PIXELS, read_image_header
-from fermata.wire.bodies.turn_requests import ChatBody, ImagePart
+from fermata.wire.bodies.prompt_parts import ImagePart
+from fermata.wire.bodies.turn_requests import ChatBody
 
 _JPEG = "image/jpeg"
 MAX_INSTATIC_IMAGE_BYTES = 1_500_000

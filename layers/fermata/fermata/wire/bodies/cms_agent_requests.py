@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints
 
 from fermata.wire.bodies.approval_requests import MAX_DECISION_REASON_CHARS
 from fermata.wire.bodies.fields import LenientBody, NonBlankTitle, ResourceId, StrictBody
-from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS
+from fermata.wire.bodies.prompt_parts import MAX_PROMPT_CHARACTERS
 
 _SpacePart = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$")]
 

@@ -20,7 +20,7 @@ from fermata.wire.bodies.fields import (
     ResourceId,
     StrictBody,
 )
-from fermata.wire.bodies.turn_requests import MAX_PROMPT_CHARACTERS
+from fermata.wire.bodies.prompt_parts import MAX_PROMPT_CHARACTERS
 
 MAX_CONVERSATION_MESSAGE_CHARS = 10_000
 MAX_CONTEXT_ITEMS = 20

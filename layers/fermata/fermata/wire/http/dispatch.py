@@ -16,7 +16,7 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources, get_resources
 from fermata.aws.security_events import begin_request_of_source
 from fermata.domain.errors import Forbidden, OriginRefused, PathNotFound
-from fermata.wire.auth.api_key_store import record_api_key_use
+from fermata.wire.auth.authenticate_api_key import record_api_key_use
 from fermata.wire.auth.authentication import authenticate, require_capability
 from fermata.wire.auth.tenant import normalize_origin
 from fermata.wire.auth.tenant_store import get_tenant, is_registered_origin

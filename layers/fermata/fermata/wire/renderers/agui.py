@@ -11,19 +11,18 @@ from typing import Any, TypeAlias
 from fermata.domain.events import CancelledEvent, ErrorEvent, Event
 from fermata.domain.value_dataclass import value_dataclass
 from fermata.wire.http.messages import EVENT_STREAM
+from fermata.wire.renderers.turn_fold import FoldedCall, TurnFold
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
     CallShown,
     DataPartShown,
-    FoldedCall,
     HoldShown,
     NoticeShown,
     ReasoningPiece,
     RoundBegun,
     TextPiece,
     TextRetracted,
-    TurnFold,
     TurnOver,
     TurnStep,
     UsageShown,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from fermata.domain.events import ApprovalRequestedEvent, CancelledEvent, ErrorEvent, Event, UsageEvent
 from fermata.domain.value_dataclass import value_dataclass
+from fermata.wire.renderers.turn_fold import TurnFold
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
@@ -17,7 +18,6 @@ from fermata.wire.renderers.turn_steps import (
     RoundBegun,
     TextPiece,
     TextRetracted,
-    TurnFold,
     TurnOver,
     TurnStep,
     UsageShown,

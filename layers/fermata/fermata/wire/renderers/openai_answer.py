@@ -15,6 +15,7 @@ from fermata.domain.base import DomainModel
 from fermata.domain.events import ApprovalRequestedEvent, CancelledEvent, ErrorEvent, Event
 from fermata.domain.json_shortening import shorten_text
 from fermata.domain.value_dataclass import value_dataclass
+from fermata.wire.renderers.turn_fold import TurnFold
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
@@ -23,7 +24,6 @@ from fermata.wire.renderers.turn_steps import (
     ReasoningPiece,
     RoundBegun,
     TextPiece,
-    TurnFold,
     TurnOver,
     TurnStep,
 )

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from fermata.domain.events import CancelledEvent, ErrorEvent, Event, UsageEvent
 from fermata.domain.value_dataclass import value_dataclass
+from fermata.wire.renderers.turn_fold import TurnFold
 from fermata.wire.renderers.turn_steps import (
     CallAnswered,
     CallShown,
@@ -18,7 +19,6 @@ from fermata.wire.renderers.turn_steps import (
     RoundBegun,
     TextPiece,
     TextRetracted,
-    TurnFold,
     TurnOver,
     TurnStep,
     UsageShown,

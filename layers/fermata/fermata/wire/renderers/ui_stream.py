@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from fermata.domain.events import CancelledEvent, DataPartEvent, ErrorEvent, Event
 from fermata.wire.http.messages import EVENT_STREAM
+from fermata.wire.renderers.turn_fold import TurnFold
 from fermata.wire.renderers.turn_steps import (
     ApprovalShown,
     CallAnswered,
@@ -21,7 +22,6 @@ from fermata.wire.renderers.turn_steps import (
     RoundBegun,
     TextPiece,
     TextRetracted,
-    TurnFold,
     TurnOver,
     TurnStep,
     UsageShown,

@@ -14,7 +14,7 @@ from fermata.domain.events import (
     ToolRequestEvent,
     ToolResultEvent,
 )
-from fermata.wire.renderers.turn_steps import TurnFold, list_settled_calls
+from fermata.wire.renderers.turn_fold import TurnFold, list_settled_calls
 
 BROWSER_TOOLS = {"locate", "paint"}
 
