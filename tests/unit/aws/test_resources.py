@@ -1,6 +1,7 @@
 """Create the clients of a process before its first invocation."""
 
 import socket
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +17,12 @@ def test_clients_are_created_early_without_opening_a_connection(
     monkeypatch.setattr(socket.socket, "connect", refuse_connection)
     create_clients()
     created: list[str] = []
-    monkeypatch.setattr("boto3.client", lambda service, **options: created.append(service))
+
+    def create_client(service: str, **_options: object) -> Mock:
+        created.append(service)
+        return Mock()
+
+    monkeypatch.setattr("boto3.client", create_client)
     first, second = (Resources(resources.settings, resources.clock) for _ in range(2))
     for each in (first, second):
         _ = each.tables, each.blobs, each.vault, each.workflow

@@ -203,6 +203,15 @@ def test_the_content_of_sections_is_merged_field_by_field() -> None:
     assert merge_contents(base, page(title="t", text="B"), page(text="B"), "ours").content == page(text="B")
 
 
+def test_a_language_in_which_nothing_is_said_yet_stays() -> None:
+    def make(title: str, *empty: str) -> DocumentContent:
+        return make_post().model_copy(update={"locales": {"en": {"title": title}, **{locale: {} for locale in empty}}})
+
+    base = make("a", "tr")
+    assert merge_contents(base, make("a", "tr", "de"), make("b", "tr")).content == make("b", "tr", "de")
+    assert merge_contents(base, make("a"), make("b", "tr")).content == make("b"), "one side has taken it away"
+
+
 def test_who_has_written_last_is_no_conflict_and_a_status_is_one() -> None:
     def with_meta(title: str, **meta: Any) -> DocumentContent:
         return make_post().with_fields("en", {title: "x"}).model_copy(update={"meta": {"en": meta}})

@@ -15,20 +15,28 @@ from fermata.domain.value_dataclass import value_dataclass
 Item = dict[str, Any]
 
 
-class _IntegerDeserializer(TypeDeserializer):
-    """Returns integers as int; the base class returns every number as Decimal."""
+class _QuickDeserializer(TypeDeserializer):
+    """Returns integers as int; the base class returns every number as Decimal. It looks for usual types first."""
 
-    def _deserialize_n(self, value: str) -> int | Decimal:
-        return int(value) if value.lstrip("-").isdigit() else Decimal(value)
+    def deserialize(self, value: Any) -> Any:
+        for kind, member in value.items():
+            if kind == "S":
+                return member
+            if kind == "N":
+                return int(member) if member.lstrip("-").isdigit() else Decimal(member)
+            if kind == "L":
+                return list(map(self.deserialize, member))
+        return super().deserialize(value)
 
 
 _serialize = TypeSerializer().serialize
-_deserialize = _IntegerDeserializer().deserialize
+_deserialize = _QuickDeserializer().deserialize
 
 
 def serialize_item(item: Item) -> dict[str, Any]:
     """Convert plain values to DynamoDB's typed form, {"S": "text"}."""
-    return {name: _serialize(value) for name, value in item.items()}
+    # Nearly all are texts. boto3 tries the types that a value may have one by one.
+    return {name: {"S": value} if type(value) is str else _serialize(value) for name, value in item.items()}
 
 
 def deserialize_item(raw: dict[str, Any]) -> Item:

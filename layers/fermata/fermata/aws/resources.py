@@ -16,6 +16,7 @@ from fermata.aws.cache import TTLCache
 from fermata.aws.clock import Clock
 from fermata.aws.dynamodb_client import DynamoClient
 from fermata.aws.fault_injection import FaultInjector
+from fermata.aws.item_responses import read_items_as_json
 from fermata.aws.message_queue import MessageQueue
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
@@ -77,6 +78,7 @@ class Resources:
     def tables(self) -> DynamoClient:
         """The DynamoDB tables."""
         client: DynamoDBClient = self._client("dynamodb")
+        read_items_as_json(client)
         return DynamoClient(client, self.clock.sleep)
 
     @cached_property

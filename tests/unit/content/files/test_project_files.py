@@ -148,6 +148,17 @@ def test_a_file_that_cannot_be_read_is_named_with_the_problem(path: str, text: s
     assert refused.value.details["path"] == path
 
 
+@pytest.mark.parametrize("strategy", ["file", "suffix", "directory", "none"])
+def test_what_is_not_translated_is_in_one_file_whatever_names_the_locales(strategy: str) -> None:
+    tree = make_tree()
+    model = json.loads(tree[".contentrain/models/hero.json"])
+    tree[".contentrain/models/hero.json"] = text_of(model | {"locale_strategy": strategy})
+    project = parse_project_files(tree)
+    assert project.ignored == ()
+    assert format_project_files(project) == tree
+    assert ".contentrain/content/marketing/hero/data.json" in tree
+
+
 @pytest.mark.parametrize(
     "folder", ["../x", "/etc", ".git/hooks", ".GitHub", "a//b", "node_modules/x", "a/../b", "a\\b", 1]
 )

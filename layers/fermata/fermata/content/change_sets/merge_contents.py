@@ -99,7 +99,7 @@ def merge_contents(
             merged.pop(path, None)
         else:
             merged[path] = own
-    return MergedContent(_unflatten_content(merged, theirs, ours), tuple(conflicts))
+    return MergedContent(_unflatten_content(merged, base, theirs, ours), tuple(conflicts))
 
 
 def _differ_in_marks(theirs: Any, ours: Any) -> bool:
@@ -138,11 +138,20 @@ def flatten_content(content: DocumentContent, nested: Collection[str] = ()) -> d
     return flat
 
 
+def _list_locales(base: DocumentContent, theirs: DocumentContent, ours: DocumentContent) -> list[str]:
+    """Return the locales that both sides have, or that one has added. There may be nothing in them."""
+    return [
+        name
+        for name in dict.fromkeys([*theirs.locales, *ours.locales])
+        if name not in base.locales or (name in theirs.locales and name in ours.locales)
+    ]
+
+
 def _unflatten_content(
-    flat: Mapping[tuple[str, ...], Any], theirs: DocumentContent, ours: DocumentContent
+    flat: Mapping[tuple[str, ...], Any], base: DocumentContent, theirs: DocumentContent, ours: DocumentContent
 ) -> DocumentContent:
     own = {path[0]: value for path, value in flat.items() if len(path) == 1}
-    locales: dict[str, dict[str, Any]] = {}
+    locales: dict[str, dict[str, Any]] = {name: {} for name in _list_locales(base, theirs, ours)}
     meta = {path[1]: value for path, value in flat.items() if path[0] == _META}
     for path, value in flat.items():
         if path[0] == _META:

@@ -78,7 +78,7 @@ def content_path(model: ContentModel, locale: str, slug: str = "") -> str:
     if model.kind is ModelKind.DOCUMENT:
         return folder.path + _name_document_file(locale, slug, folder.strategy, is_translated=model.i18n)
     if locale == DEFINITION_LOCALE:
-        return f"{folder.path}{model.id if folder.strategy == 'none' else 'data'}.json"
+        return f"{folder.path}data.json"
     names = {"file": locale, "suffix": f"{model.id}.{locale}", "directory": f"{locale}/{model.id}"}
     return f"{folder.path}{names[folder.strategy]}.json"
 

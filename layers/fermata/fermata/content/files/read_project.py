@@ -34,6 +34,7 @@ MAX_PROJECT_DOCUMENTS = 20_000
 CONFIG_VERSION = 1
 CACHED_SPACE_SECONDS = 600
 MAX_STEADY_READS = 4
+MAX_PARALLEL_READS = 4
 _BUILT_IN = {model.id: model for model in BUILT_IN_MODELS}
 
 
@@ -175,20 +176,40 @@ def _refresh(
     changed = [
         (key, int(head["version"])) for key, head in heads.items() if key.model != META_MODEL and key not in versions
     ]
-    for start in range(0, len(changed), MAX_BATCH_KEYS):
-        found = read_versions_at_once(resources, space, changed[start : start + MAX_BATCH_KEYS])
-        versions |= {key: version for (key, _), version in found.items()}
+    versions |= _read_versions(resources, space, changed)
     return WholeSpace(record, models, {key: versions[key] for key in sorted(versions)}, dict(marks))
 
 
+def _read_versions(
+    resources: Resources, space: SpaceKey, wanted: Sequence[tuple[DocumentKey, int]]
+) -> dict[DocumentKey, DocumentVersion]:
+    """Read versions, several hundred at a time: meanwhile the answers of before are parsed (decision 0675)."""
+
+    def read_batch(start: int) -> dict[tuple[DocumentKey, int], DocumentVersion]:
+        return read_versions_at_once(resources, space, wanted[start : start + MAX_BATCH_KEYS])
+
+    starts = range(0, len(wanted), MAX_BATCH_KEYS)
+    is_many = len(starts) > 1
+    found = (
+        resources.clock.map_in_threads(read_batch, starts, MAX_PARALLEL_READS) if is_many else map(read_batch, starts)
+    )
+    return {key: version for batch in found for (key, _), version in batch.items()}
+
+
 def read_all_heads(resources: Resources, space: SpaceKey) -> dict[DocumentKey, Item]:
-    """Return the heads of all documents of a space, of models too.
+    """Return which version of each document of a space is current, and what is stored of its models.
 
     Raises:
         PayloadTooLarge: They are more than `MAX_PROJECT_DOCUMENTS`.
     """
+    names = ("sk", "version", "documents", "definition", *MARK_ATTRIBUTES)
     rows = resources.tables.query_items(
-        resources.settings.content_table, space.pk, min_sk="d#", max_sk="d#~", limit=MAX_PROJECT_DOCUMENTS + 1
+        resources.settings.content_table,
+        space.pk,
+        min_sk="d#",
+        max_sk="d#~",
+        limit=MAX_PROJECT_DOCUMENTS + 1,
+        attributes=names,
     )
     _check_count(rows)
     return _index_heads(show_rows(resources, space, rows))
