@@ -1,18 +1,23 @@
-"""Tell listeners which turn logs have grown, so that readers on this machine need not poll often (decision 0167).
+"""Tell listeners of each entry that a turn log grows by, so that readers on this machine need not poll for it.
 
-`GET /_fermata/appends` streams the partition key of each log that an entry is appended to, one a line for each entry,
-after an empty line that says that nothing is missed from then on.
+`GET /_fermata/appends` streams the row of each entry that was written, as DynamoDB's JSON on one line, after an empty
+line that says that nothing is missed from then on (decisions 0167 and 0656).
 """
 
 import asyncio
+import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from local.emulator.snapshots import App
 
 FEED_PATH = "/_fermata/appends"
 WRITE_OPERATIONS = ("PutItem", "TransactWriteItems")
-LOG_ENTRY_PUT = re.compile(rb'"pk":\s*\{"S":\s*"([^"]+)"\},\s*"sk":\s*\{"S":\s*"e#')
+LOG_ENTRY_PUT = re.compile(r'"Item":\s*(?=\{"pk":\s*\{"S":\s*"[^"]+"\},\s*"sk":\s*\{"S":\s*"e#)')
+"""Before the row of an entry. Within a text the quotes would be escaped."""
+OK = 200
+_decoder = json.JSONDecoder()
 
 
 class AppendFeed:
@@ -31,17 +36,26 @@ class AppendFeed:
             await self._app(scope, receive, send)
 
     async def _announce_appends(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a write, and tell of its entries if it has succeeded. They are stored then, and never change."""
         body = bytearray()
+        status = 0
 
         async def copy_request() -> Any:
             message = await receive()
             body.extend(message.get("body", b""))
             return message
 
-        await self._app(scope, copy_request, send)
-        for partition_key in LOG_ENTRY_PUT.findall(body):
+        async def note_status(message: Any) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        await self._app(scope, copy_request, note_status)
+        if status != OK:
+            return
+        for row in find_entry_rows(body.decode()):
             for listener in self._listeners:
-                listener.put_nowait(partition_key + b"\n")
+                listener.put_nowait(row.encode() + b"\n")
 
     async def _stream_appends(self, receive: Any, send: Any) -> None:
         listener: asyncio.Queue[bytes] = asyncio.Queue()
@@ -53,6 +67,13 @@ class AppendFeed:
         finally:
             self._listeners.discard(listener)
             sending.cancel()
+
+
+def find_entry_rows(body: str) -> Iterator[str]:
+    """Yield the rows of log entries that the request of a write puts. Boto3 writes them on one line."""
+    for put in LOG_ENTRY_PUT.finditer(body):
+        _, end = _decoder.raw_decode(body, put.end())
+        yield body[put.end() : end]
 
 
 async def _send_lines(listener: "asyncio.Queue[bytes]", send: Any) -> None:

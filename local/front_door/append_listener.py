@@ -1,9 +1,11 @@
-"""Listen to the emulator's feed of appended logs (decision 0167)."""
+"""Listen to the emulator's feed of appended log entries (decisions 0167 and 0656)."""
 
+import json
 import threading
 import time
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from local.request_signature import get_run_credentials, sign_run_request
@@ -15,7 +17,7 @@ RECONNECT_SECONDS = 0.5
 class AppendHearer(Protocol):
     """What is told of appends: the poller of all readers."""
 
-    def poll_now(self, pk: str) -> None: ...
+    def hear_append(self, row: Mapping[str, Any]) -> None: ...
 
     def set_hearing(self, hears_appends: bool) -> None: ...
 
@@ -36,9 +38,9 @@ def _listen(endpoint: str, hearer: AppendHearer) -> None:
             headers = sign_run_request(get_run_credentials(), "GET", address, FEED_PATH)
             connection.request("GET", FEED_PATH, headers=headers)
             with connection.getresponse() as response:
-                while line := response.readline():
-                    if partition_key := line.decode().strip():
-                        hearer.poll_now(partition_key)
+                while (line := response.readline()).endswith(b"\n"):
+                    if row := line.strip():
+                        hearer.hear_append(json.loads(row))
                     else:
                         hearer.set_hearing(True)
         except (OSError, HTTPException):

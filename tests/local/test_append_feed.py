@@ -1,6 +1,11 @@
-"""Check that the emulator says which turn logs grow, and that readers of the local cloud hear of it."""
+"""Check that the emulator tells of each entry that is appended to a turn log, as it is stored."""
 
 import queue
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
 
 from local.aws_clients import get_client
 from local.front_door.append_listener import listen_for_appends
@@ -14,20 +19,29 @@ class QueueHearer:
     """Keeps what a poller would be told."""
 
     def __init__(self) -> None:
-        self.heard: queue.Queue[str | bool] = queue.Queue()
+        self.heard: queue.Queue[Mapping[str, Any] | bool] = queue.Queue()
 
-    def poll_now(self, pk: str) -> None:
-        self.heard.put(pk)
+    def hear_append(self, row: Mapping[str, Any]) -> None:
+        self.heard.put(row)
 
     def set_hearing(self, hears_appends: bool) -> None:
         self.heard.put(hears_appends)
 
 
+def build_row(pk: str, sk: str) -> dict[str, Any]:
+    """Return a row with a text that looks like the row of an entry."""
+    text = '"Item": {"pk": {"S": "none"}, "sk": {"S": "e#000009"}}\n'
+    return {"pk": {"S": pk}, "sk": {"S": sk}, "data": {"S": text}, "count": {"N": "1"}}
+
+
 def put(lab: EmulatorLab, pk: str, sk: str) -> None:
-    lab.dynamodb.put_item(TableName=TABLE, Item={"pk": {"S": pk}, "sk": {"S": sk}})
+    condition = "attribute_not_exists(pk)"
+    lab.dynamodb.put_item(TableName=TABLE, Item=build_row(pk, sk), ConditionExpression=condition)
 
 
-def test_a_listener_hears_of_each_entry_that_is_appended(lab: EmulatorLab, emulator: EmulatorProcess) -> None:
+def test_a_listener_hears_of_each_entry_that_was_written_and_of_no_other_row(
+    lab: EmulatorLab, emulator: EmulatorProcess
+) -> None:
     keys = [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}]
     attributes = [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")]
     lab.dynamodb.create_table(
@@ -38,9 +52,14 @@ def test_a_listener_hears_of_each_entry_that_is_appended(lab: EmulatorLab, emula
     assert hearer.heard.get(timeout=60) is True, "the listener is connected"
     put(lab, "another", "turn")
     put(lab, "one", "e#000001")
+    with pytest.raises(ClientError, match="ConditionalCheckFailed"):
+        put(lab, "one", "e#000001")
     transaction = [
-        {"Put": {"TableName": TABLE, "Item": {"pk": {"S": pk}, "sk": {"S": sk}}}}
-        for pk, sk in (("two", "e#000002"), ("two", "p#000001"), ("three", "m#000001"))
+        {"Put": {"TableName": TABLE, "Item": build_row(pk, sk)}}
+        for pk, sk in (("three", "m#000001"), ("two", "e#000002"), ("two", "p#000001"))
     ]
     get_client("dynamodb", lab.endpoint).transact_write_items(TransactItems=transaction)
-    assert [hearer.heard.get(timeout=60) for _ in range(2)] == ["one", "two"]
+    written = [build_row("one", "e#000001"), build_row("two", "e#000002")]
+    assert [hearer.heard.get(timeout=60) for _ in written] == written
+    put(lab, "last", "e#000001")
+    assert hearer.heard.get(timeout=60) == build_row("last", "e#000001"), "nothing else was told of meanwhile"

@@ -3,7 +3,7 @@
 `DynamoClient` (dynamodb_client.py) carries the writes out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -29,17 +29,28 @@ class _QuickDeserializer(TypeDeserializer):
         return super().deserialize(value)
 
 
-_serialize = TypeSerializer().serialize
+_MAX_INTEGER = 10**38
+"""DynamoDB's numbers have 38 digits. Boto3 refuses longer ones."""
+_serialize_any = TypeSerializer().serialize
 _deserialize = _QuickDeserializer().deserialize
 
 
 def serialize_item(item: Item) -> dict[str, Any]:
     """Convert plain values to DynamoDB's typed form, {"S": "text"}."""
-    # Nearly all are texts. boto3 tries the types that a value may have one by one.
-    return {name: {"S": value} if type(value) is str else _serialize(value) for name, value in item.items()}
+    return {name: _serialize(value) for name, value in item.items()}
 
 
-def deserialize_item(raw: dict[str, Any]) -> Item:
+def _serialize(value: Any) -> Any:
+    """Convert a value. Nearly all are texts and integers; boto3 tries the types that a value may have one by one."""
+    kind = type(value)
+    if kind is str:
+        return {"S": value}
+    if kind is int and -_MAX_INTEGER < value < _MAX_INTEGER:
+        return {"N": str(value)}
+    return _serialize_any(value)
+
+
+def deserialize_item(raw: Mapping[str, Any]) -> Item:
     """Convert DynamoDB's typed form to plain values. Integers become int, other numbers Decimal."""
     return {name: _deserialize(value) for name, value in raw.items()}
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.clock import Clock
+from fermata.aws.dynamodb_items_and_writes import serialize_item
 from fermata.aws.resources import Resources
 from fermata.domain.errors import LogRewound, NotFound
 from fermata.domain.events import CancelledEvent, Event, TextEvent
@@ -143,6 +144,14 @@ def test_followers_of_many_turns_share_one_read(
     assert max(sizes) <= len(all_turns), "two who wait for the same entry read it once"
 
 
+def build_row(stage: Stage, entry: LogEntry, pk: str = "") -> dict[str, Any]:
+    """Return the row of an entry in the form in which it is told of."""
+    key = build_entry_key(entry.first_number)
+    item = stage.resources.tables.get_item(stage.resources.settings.bridges_table, stage.turn.pk, key)
+    assert item is not None
+    return serialize_item({**item, "pk": pk or stage.turn.pk})
+
+
 def test_a_reader_that_hears_of_an_append_gets_it_without_waiting_for_its_interval(stage: Stage) -> None:
     settings = stage.resources.settings.model_copy(update={"poll_ms": 3_600_000, "idle_poll_ms": 3_600_000})
     resources = Resources(settings, Clock())
@@ -153,14 +162,27 @@ def test_a_reader_that_hears_of_an_append_gets_it_without_waiting_for_its_interv
     follower = poller.follow(stage.turn, 2, received.put)
     for number in range(20):
         appended = append_text(stage, str(number))
-        poller.poll_now(stage.turn.pk)
+        poller.hear_append(build_row(stage, appended, "another log"))
+        poller.hear_append(build_row(stage, appended))
+        poller.hear_append(build_row(stage, appended))
         assert received.get(timeout=MAX_THREAD_WAIT_SECONDS) == appended
-    poller.poll_now("another log")
     assert received.empty()
     poller.unfollow(follower)
 
 
-def test_a_reader_that_hears_of_appends_is_polled_once_for_each_and_else_seldom(stage: Stage) -> None:
+def test_an_entry_that_was_told_of_is_delivered_without_a_read(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    poller, turn = LogPoller(stage.resources), stage.start_turn()
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    readers = [LogFollower(turn.pk, 2, received.put, PollSchedule(stage.resources.settings, 0)) for _ in range(2)]
+    poller._followers.update(readers)
+    appended = append_text(stage, "x" * 50_000)
+    poller.hear_append(build_row(stage, appended))
+    monkeypatch.setattr(stage.resources.tables, "batch_get_items", lambda *_, **__: pytest.fail("it was read"))
+    poller._poll(readers)
+    assert [received.get_nowait(), received.get_nowait()] == [appended, appended]
+
+
+def test_a_reader_that_hears_of_appends_is_polled_for_what_it_was_not_told_and_else_seldom(stage: Stage) -> None:
     poller, turn = LogPoller(stage.resources), stage.start_turn()
     received: queue.Queue[LogEntry | None] = queue.Queue()
     follower = LogFollower(turn.pk, 2, received.put, PollSchedule(stage.resources.settings, 0))
@@ -173,15 +195,41 @@ def test_a_reader_that_hears_of_appends_is_polled_once_for_each_and_else_seldom(
 
     seldom = stage.resources.settings.idle_poll_ms / 1000
     assert poll_and_wait() == pytest.approx(seldom), "nothing was told"
-    appended = [append_text(stage, text) for text in ("one", "two")]
-    for _ in (*appended, "a refused write"):
-        poller.poll_now(turn.pk)
-    assert [poll_and_wait() <= 0, poll_and_wait() <= 0] == [True, True], "more were told"
-    assert poll_and_wait() == pytest.approx(seldom), "the last one was none"
-    assert [received.get_nowait() for _ in appended] == appended
+    appended = [append_text(stage, text) for text in ("one", "two", "three", "four")]
+    for entry in (appended[2], appended[1]):
+        poller.hear_append(build_row(stage, entry))
+    assert follower.schedule.next_poll_at == 0
+    assert poll_and_wait() <= 0, "the first one is read, and what follows it was told"
+    assert poll_and_wait() <= 0
+    assert poll_and_wait() == pytest.approx(seldom), "nobody has told of the fourth"
+    assert [received.get_nowait() for _ in range(3)] == appended[:3]
+    assert received.empty()
+    poll_and_wait()
+    assert received.get_nowait() == appended[3]
+    assert not follower.heard_rows
     poller.set_hearing(False)
     assert follower.schedule.next_poll_at == 0, "an append may have been missed"
     assert poll_and_wait() < seldom
+
+
+def test_a_row_behind_one_that_nobody_told_of_is_kept_and_not_looked_for_without_pause(stage: Stage) -> None:
+    poller, turn = LogPoller(stage.resources), stage.start_turn()
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    follower = LogFollower(turn.pk, 2, received.put, PollSchedule(stage.resources.settings, 0))
+    poller._followers.add(follower)
+    poller.set_hearing(True)
+    first, second = (append_text(stage, text) for text in ("one", "two"))
+    row = build_row(stage, first)
+    tables, key = stage.resources.settings.bridges_table, build_entry_key(first.first_number)
+    stage.resources.tables.batch_delete(tables, [(turn.pk, key)])
+    poller.hear_append(build_row(stage, second))
+    poller._poll([follower])
+    assert follower.schedule.next_poll_at > stage.resources.clock.monotonic()
+    poller.hear_append(row)
+    for _ in range(2):
+        assert follower.schedule.next_poll_at <= stage.resources.clock.monotonic()
+        poller._poll([follower])
+    assert [received.get_nowait(), received.get_nowait()] == [first, second]
 
 
 def test_more_than_100_followers_take_several_reads(stage: Stage, poller: LogPoller) -> None:

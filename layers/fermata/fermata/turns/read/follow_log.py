@@ -1,12 +1,13 @@
 """Follow turn logs: read what is there, then poll for new entries, with one poller for all readers of a process."""
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.clock import JoinableThread
-from fermata.aws.dynamodb_items_and_writes import Item
+from fermata.aws.dynamodb_items_and_writes import Item, deserialize_item
 from fermata.aws.resources import Resources
 from fermata.domain.errors import LogRewound, NotFound
 from fermata.domain.events import CancelledEvent
@@ -19,6 +20,8 @@ POLL_BATCH_SIZE = 90
 MAX_EXISTENCE_CHECKS = 10
 """Logs that a poll looks for besides, in the same request, which reads 100 items at most."""
 MAX_POLL_FAILURES = 5
+MAX_HEARD_ROWS = 100
+"""That are kept for one reader. What it was told of beyond them is read from the table."""
 ERASED_LOG_REASON = "The data of this turn was erased."
 """How the stream of a reader ends that has missed the end of a log before it was erased."""
 
@@ -59,8 +62,26 @@ class LogFollower:
     next_number: int
     deliver: DeliverEntry
     schedule: PollSchedule
-    heard_appends: int = 0
-    """Entries of which the poller was told, and that it has not found yet."""
+    heard_rows: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Rows of which the poller was told, by their numbers, until they are delivered (decision 0656)."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The partition and the number of the entry it waits for."""
+        return self.pk, self.next_number
+
+    def hear(self, number: int, row: Mapping[str, Any]) -> None:
+        """Keep a row that the reader has not seen yet, and look at once."""
+        if number < self.next_number:
+            return
+        if len(self.heard_rows) < MAX_HEARD_ROWS:
+            self.heard_rows[number] = row
+        self.schedule.next_poll_at = 0
+
+    def forget_seen_rows(self) -> None:
+        """Forget the rows of entries that were delivered."""
+        for number in [number for number in self.heard_rows if number < self.next_number]:
+            del self.heard_rows[number]
 
 
 @dataclass(eq=False)
@@ -100,23 +121,28 @@ class LogPoller:
             self._followers.discard(follower)
             self._changed.notify()
 
-    def poll_now(self, pk: str) -> None:
-        """Poll the log in this partition at once, because it has grown by one entry.
+    def hear_append(self, row: Mapping[str, Any]) -> None:
+        """Deliver an entry that was appended just now, without reading it (decision 0656).
 
         Only who hears of appends can call this: the service on one machine does (decision 0167).
+
+        Args:
+            row: The entry's row as it is stored, in DynamoDB's typed form.
         """
+        pk, number = row["pk"]["S"], int(row["sk"]["S"][2:])
         with self._changed:
-            for follower in self._followers:
-                if follower.pk == pk:
-                    follower.heard_appends += 1
-                    follower.schedule.next_poll_at = 0
-            self._changed.notify()
+            told = [follower for follower in self._followers if follower.pk == pk]
+            for follower in told:
+                follower.hear(number, row)
+            if told:
+                self._changed.notify()
 
     def set_hearing(self, hears_appends: bool) -> None:
-        """Say whether `poll_now` is called for each append from now on, so that other polls may be far apart."""
+        """Say whether `hear_append` is called for each append from now on, so that polls may be far apart."""
         with self._changed:
             self._hears_appends = hears_appends
             for follower in self._followers:
+                follower.heard_rows.clear()
                 follower.schedule.next_poll_at = 0  # what came before, nobody has told
             self._changed.notify()
 
@@ -146,38 +172,51 @@ class LogPoller:
         return sorted(due, key=lambda follower: follower.schedule.next_poll_at)[:POLL_BATCH_SIZE]
 
     def _poll(self, followers: Sequence[LogFollower]) -> None:
+        heard_rows = self._get_heard_rows(followers)
+        entries = {place: self._parse_entry(deserialize_item(row)) for place, row in heard_rows.items()}
+        unheard = [follower for follower in followers if follower.place not in entries]
+        if unheard and (read := self._try_reading(unheard)) is not None:
+            entries |= read
+        elif unheard:
+            followers = [follower for follower in followers if follower.place in entries]
         now = self.resources.clock.monotonic()
-        heard_appends = {follower: follower.heard_appends for follower in followers}
+        for follower in followers:
+            place = follower.place
+            if place in entries:
+                self._deliver(follower, entries[place], now)
+            else:
+                follower.schedule.add_miss(now)
+            self._schedule_next_poll(follower, is_heard=place in heard_rows, is_found=place in entries)
+
+    def _try_reading(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], LogEntry | None] | None:
+        """Return the next entries of these followers that exist, or None if they cannot be read now."""
+        now = self.resources.clock.monotonic()
         checked = [follower for follower in followers if follower.schedule.is_existence_due(now)]
         try:
             entries = self._read_next_entries(followers, checked[:MAX_EXISTENCE_CHECKS])
         except Exception:  # noqa: BLE001 - logged; after some failures the readers are notified
             self._handle_poll_failure(followers)
-            return
+            return None
         self._failures = 0
-        now = self.resources.clock.monotonic()
-        for follower in followers:
-            number = (follower.pk, follower.next_number)
-            heard_before = heard_appends[follower]
-            if number in entries:
-                self._deliver(follower, entries[number], now)
-            else:
-                follower.schedule.add_miss(now)
-            self._settle_heard_appends(follower, heard_before, is_found=number in entries)
+        return entries
 
-    def _settle_heard_appends(self, follower: LogFollower, heard_before: int, *, is_found: bool) -> None:
-        """Look again at once for entries that it was told of; for others, seldom while it hears of each append.
+    def _get_heard_rows(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], Mapping[str, Any]]:
+        """Return the rows for which these followers wait, of which the poller was told."""
+        with self._changed:
+            heard = [follower for follower in followers if follower.next_number in follower.heard_rows]
+            return {follower.place: follower.heard_rows[follower.next_number] for follower in heard}
 
-        Args:
-            follower: Who was polled.
-            heard_before: Of how many entries it had been told before that poll.
-            is_found: Whether the poll has found one.
+    def _schedule_next_poll(self, follower: LogFollower, *, is_heard: bool, is_found: bool) -> None:
+        """Look again at once while there are rows of which it was told; for others seldom while it hears of appends.
+
+        A row behind one that is missing waits until that one was told, or is found by a read. Behind an entry that a
+        read has found there may be more that were written before anybody listened.
         """
         with self._changed:
-            follower.heard_appends -= min(heard_before, 1) if is_found else heard_before
-            if follower.heard_appends:
+            follower.forget_seen_rows()
+            if follower.heard_rows and (is_found or follower.next_number in follower.heard_rows):
                 follower.schedule.next_poll_at = 0
-            elif self._hears_appends and (heard_before or not is_found):
+            elif self._hears_appends and (is_heard or not is_found):
                 follower.schedule.delay_poll(self.resources.clock.monotonic())
 
     def _read_next_entries(
