@@ -17,6 +17,7 @@ from fermata.content.model_store import create_space, put_model
 from fermata.conversations import conversation_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
+from fermata.credentials.credential_views import get_credential_view
 from fermata.credentials.open_credential import find_existing_ids
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.errors import NotFound
@@ -39,7 +40,7 @@ from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
 from fermata.wire.auth import api_key_store
-from fermata.wire.auth.authenticate_api_key import authenticate_api_key, read_last_uses, record_api_key_use
+from fermata.wire.auth.authenticate_api_key import authenticate_api_key, read_api_key_uses, record_api_key_use
 from fermata.wire.auth.conversation_key_store import (
     authenticate_conversation_key,
     change_conversation_key,
@@ -115,7 +116,7 @@ def test_a_server_with_an_api_key_is_admitted_by_every_function_over_http(
         assert caller.user == key.user
         if function != "tool_result":
             record_api_key_use(functions[function], caller)
-    assert read_last_uses(functions["credentials"], manager.tenant)
+    assert read_api_key_uses(functions["credentials"], manager.tenant)
     api_key_store.revoke_api_key(functions["credentials"], manager.tenant, key.id)
     clock.advance(31 * 86_400)
     api_key_store.create_api_key(functions["credentials"], manager, "Importer", ["ai.chat"])
@@ -200,7 +201,7 @@ def test_a_credential_is_tested_and_sets_defaults_lists_models_and_shows_its_las
         assert model_list.list_credential_models(vault, caller, "anthropic", made.id)
     assert scope_defaults.get_defaults_view(functions["api"], caller.tenant)["site"]["modelId"] == "claude-opus-5"
     last_used.record_use(functions["round"], caller.tenant, made.id)
-    assert last_used.get_credential_view(vault, made)["lastUsedAt"]
+    assert get_credential_view(vault, made)["lastUsedAt"]
 
 
 def test_the_catalogue_is_refreshed(resources: Resources, functions: dict[str, Any]) -> None:

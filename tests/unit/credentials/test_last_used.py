@@ -6,7 +6,8 @@ from botocore.exceptions import ClientError
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store
 from fermata.credentials.credential import Credential
-from fermata.credentials.last_used import get_credential_view, list_credential_views, record_use
+from fermata.credentials.credential_views import get_credential_view, list_credential_views
+from fermata.credentials.last_used import record_use
 from fermata.domain.caller import Caller
 from tests.late_writes import WriteRecorder
 from tests.resources import TestClock, resources_of_new_process

@@ -1,6 +1,6 @@
 """Whole turns, from prompt to done."""
 
-from fermata.credentials import last_used
+from fermata.credentials.credential_views import list_credential_views
 from fermata.domain.events import DoneEvent, ToolCallEvent, ToolResultEvent, UsageEvent
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, reply_with_text, tool_call_block
 
@@ -67,7 +67,7 @@ def test_the_last_use_of_a_credential_is_stored(stage: Stage) -> None:
     stage.start_turn("Hello")
     stage.script_replies("Good morning.")
     stage.run_workflow()
-    (credential,) = last_used.list_credential_views(stage.resources, stage.caller)
+    (credential,) = list_credential_views(stage.resources, stage.caller)
     assert credential["lastUsedAt"] == stage.resources.clock.now_iso()
 
 

@@ -12,8 +12,6 @@ from fermata.domain.use_limits import CallerLimits, parse_use_limits
 
 TURN_RETENTION_SECONDS = 7 * 86400
 """How long a turn's rows are kept after the latest moment at which it can still wait for an answer."""
-LAST_USE_SECONDS = 400 * 86400
-"""How long it is remembered when a credential or an API key was last used, also of one that is gone (decision 0301)."""
 
 
 def _check_url_object(text: str) -> str:

@@ -3,7 +3,7 @@
 from fermata.client_protocols.conversation_keys import build_key_rules, change_key_rules
 from fermata.wire.auth import api_key_store, conversation_key_store
 from fermata.wire.auth.api_key import ServerApiKey
-from fermata.wire.auth.authenticate_api_key import read_last_uses
+from fermata.wire.auth.authenticate_api_key import read_api_key_uses
 from fermata.wire.bodies.requests import ApiKeyRotation, NewApiKey
 from fermata.wire.bodies.studio_requests import ApiKeyChange
 from fermata.wire.http.messages import Response
@@ -17,7 +17,7 @@ API_KEY_ROUTES = Router("credentials")
 def _list_api_keys(context: RequestContext) -> Response:
     tenant = context.caller.tenant
     keys = api_key_store.list_api_keys(context.resources, tenant)
-    last_uses = read_last_uses(context.resources, tenant) if keys else {}
+    last_uses = read_api_key_uses(context.resources, tenant) if keys else {}
     return Response(200, {"apiKeys": [key.to_view(last_uses.get(key.id)) for key in keys]})
 
 

@@ -1,6 +1,6 @@
 """Handle requests on the credentials of providers, and list the models that one opens."""
 
-from fermata.credentials import credential_store, initial_defaults, last_used, model_list
+from fermata.credentials import credential_store, credential_views, initial_defaults, model_list
 from fermata.domain.errors import InvalidRequest
 from fermata.wire.bodies.requests import CredentialChange, NewCredential
 from fermata.wire.http.messages import Response
@@ -12,7 +12,7 @@ CREDENTIAL_ROUTES = Router("credentials")
 
 @CREDENTIAL_ROUTES.handles(credentials.LIST_CREDENTIALS)
 def _list_credentials(context: RequestContext) -> Response:
-    return Response(200, {"credentials": last_used.list_credential_views(context.resources, context.caller)})
+    return Response(200, {"credentials": credential_views.list_credential_views(context.resources, context.caller)})
 
 
 @CREDENTIAL_ROUTES.handles(credentials.CREATE_CREDENTIAL)
@@ -28,13 +28,13 @@ def _create_credential(context: RequestContext) -> Response:
         body.base_url,
     )
     initial_defaults.set_missing_defaults(context.resources, context.caller, credential)
-    return Response(201, {"credential": last_used.get_credential_view(context.resources, credential)})
+    return Response(201, {"credential": credential_views.get_credential_view(context.resources, credential)})
 
 
 @CREDENTIAL_ROUTES.handles(credentials.SHOW_CREDENTIAL)
 def _show_credential(context: RequestContext) -> Response:
     credential = credential_store.get_own_credential(context.resources, context.caller, context.path_parameters["id"])
-    return Response(200, {"credential": last_used.get_credential_view(context.resources, credential)})
+    return Response(200, {"credential": credential_views.get_credential_view(context.resources, credential)})
 
 
 @CREDENTIAL_ROUTES.handles(credentials.CHANGE_CREDENTIAL)
@@ -48,7 +48,7 @@ def _change_credential(context: RequestContext) -> Response:
         body.api_key,
         body.base_url,
     )
-    return Response(200, {"credential": last_used.get_credential_view(context.resources, credential)})
+    return Response(200, {"credential": credential_views.get_credential_view(context.resources, credential)})
 
 
 @CREDENTIAL_ROUTES.handles(credentials.DELETE_CREDENTIAL)

@@ -4,12 +4,9 @@ A process caches what it reads for a minute: a key that is revoked is refused ev
 with a key costs at most one read. The last use is stored in the usage table, as that of credentials is.
 """
 
-from fermata.aws import observability
 from fermata.aws.api_key_rows import api_key_partition
-from fermata.aws.dynamodb_items_and_writes import Item
+from fermata.aws.last_uses import read_last_uses, store_last_use
 from fermata.aws.resources import Resources
-from fermata.aws.settings import LAST_USE_SECONDS
-from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Unauthorized
 from fermata.wire.auth.api_key import (
@@ -24,10 +21,9 @@ _CACHE_SECONDS = 60
 _RECORD_INTERVAL_SECONDS = 3_600
 
 
-def read_last_uses(resources: Resources, tenant: str) -> dict[str, str]:
+def read_api_key_uses(resources: Resources, tenant: str) -> dict[str, str]:
     """Return when each key was last used, by its id. It is up to an hour behind."""
-    rows = resources.tables.query_items(resources.settings.usage_table, api_key_partition(tenant), consistent=False)
-    return {row["sk"]: row["last_used_at"] for row in rows}
+    return read_last_uses(resources, api_key_partition(tenant))
 
 
 def authenticate_api_key(resources: Resources, text: str) -> Caller:
@@ -58,13 +54,8 @@ def record_api_key_use(resources: Resources, caller: Caller) -> None:
     It never fails: a write that fails is logged.
     """
 
-    def write() -> bool | None:
-        item: Item = {"pk": api_key_partition(caller.tenant), "sk": caller.api_key, "v": 1}
-        item |= {"last_used_at": resources.clock.now_iso(), "ttl": int(resources.clock.time()) + LAST_USE_SECONDS}
-        try:
-            resources.tables.put_newest(resources.settings.usage_table, item, "last_used_at")
-        except AWS_ERRORS as error:
-            observability.log_warning("api_key.touch_failed", api_key=caller.api_key, reason=str(error))
-        return True
+    def write() -> bool:
+        store_last_use(resources, api_key_partition(caller.tenant), caller.api_key, "api_key")
+        return True  # also after a failure: a request with a key does not wait for further ones
 
     resources.cache.get_or_load(("api key used", caller.tenant, caller.api_key), _RECORD_INTERVAL_SECONDS, write)

@@ -11,9 +11,8 @@ from fermata.aws import observability
 from fermata.aws.api_key_rows import api_key_partition
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Delete, Item, Put, Update
+from fermata.aws.last_uses import read_last_uses, store_last_use
 from fermata.aws.resources import Resources
-from fermata.aws.settings import LAST_USE_SECONDS
-from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Forbidden, InvalidRequest, NotFound, Unauthorized
 from fermata.wire.auth.api_key import generate_api_key_id, generate_api_secret, hash_api_secret
@@ -112,7 +111,7 @@ def revoke_connector(resources: Resources, caller: Caller, connector_id: str) ->
 def list_connector_views(resources: Resources, caller: Caller) -> list[dict[str, object]]:
     """Return the caller's connectors as clients see them, the newest first."""
     own = [one for one in _read_connectors(resources, caller.tenant) if one.created_by == caller.user]
-    uses = _read_last_uses(resources, caller.tenant) if own else {}
+    uses = read_last_uses(resources, api_key_partition(caller.tenant)) if own else {}
     ordered = sorted(own, key=lambda one: (one.created_at, one.id), reverse=True)
     return [one.to_view(uses.get(_SORT_KEY_PREFIX + one.id)) for one in ordered]
 
@@ -169,21 +168,12 @@ def _read_connector(resources: Resources, tenant: str, connector_id: str) -> Mcp
     return McpConnector.from_row(item) if item else None
 
 
-def _read_last_uses(resources: Resources, tenant: str) -> dict[str, str]:
-    rows = resources.tables.query_items(resources.settings.usage_table, api_key_partition(tenant), consistent=False)
-    return {row["sk"]: row["last_used_at"] for row in rows}
-
-
 def _record_use(resources: Resources, connector: McpConnector) -> None:
     """Record that the connector is used now, at most once an hour in each process. A write that fails is logged."""
 
     def write() -> bool:
-        item: Item = {"pk": api_key_partition(connector.tenant), "sk": _SORT_KEY_PREFIX + connector.id, "v": 1}
-        item |= {"last_used_at": resources.clock.now_iso(), "ttl": int(resources.clock.time()) + LAST_USE_SECONDS}
-        try:
-            resources.tables.put_newest(resources.settings.usage_table, item, "last_used_at")
-        except AWS_ERRORS as error:
-            observability.log_warning("mcp_connector.touch_failed", connector=connector.id, reason=str(error))
+        name = _SORT_KEY_PREFIX + connector.id
+        store_last_use(resources, api_key_partition(connector.tenant), name, "mcp_connector")
         return True
 
     resources.cache.get_or_load(("mcp connector used", connector.tenant, connector.id), _RECORD_INTERVAL_SECONDS, write)
