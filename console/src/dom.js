@@ -209,6 +209,30 @@ export function number(text) {
 }
 
 /**
+ * Send a form, and let nobody change it meanwhile: what the answer replaces would be lost. Its last part keeps the focus, which
+ * has the buttons; the form is not sent a second time before it is answered.
+ *
+ * @param {HTMLElement} form
+ * @param {() => Promise<unknown>} act Is over when the form shows what was stored.
+ * @returns {Promise<boolean>} Whether it was done; not while the form is being sent already.
+ */
+export async function lockWhile(form, act) {
+  if (form.hasAttribute("aria-busy")) return false;
+  const parts = /** @type {HTMLElement[]} */ ([...form.children]).slice(0, -1);
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  form.setAttribute("aria-busy", "true");
+  for (const part of parts) part.inert = true;
+  try {
+    await act();
+    return true;
+  } finally {
+    for (const part of parts) part.inert = false;
+    form.removeAttribute("aria-busy");
+    if (document.activeElement === document.body && form.contains(focused)) focused?.focus({ preventScroll: true });
+  }
+}
+
+/**
  * Ask in a dialog.
  *
  * @param {string} title
@@ -225,16 +249,12 @@ export function askInDialog(title, content, { action, isDangerous = false, onAct
   const dialog = h("dialog", { "aria-label": title }, form);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    button.disabled = true;
     problem.hidden = true;
     try {
-      await onAction(new FormData(form));
-      dialog.close("done");
+      if (await lockWhile(form, async () => onAction(new FormData(form)))) dialog.close("done");
     } catch (error) {
       problem.textContent = error instanceof Error ? error.message : String(error);
       problem.hidden = false;
-    } finally {
-      button.disabled = false;
     }
   });
   document.body.append(dialog);

@@ -12,6 +12,15 @@ export function recall(key) {
   }
 }
 
+/** @param {string} prefix @returns {string[]} The keys of what is remembered that begin so. */
+export function recallKeys(prefix) {
+  try {
+    return Object.keys(localStorage).filter((key) => key.startsWith(prefix));
+  } catch {
+    return []; // it is forgotten with the page, and nobody comes back for it
+  }
+}
+
 /** @param {string} key @param {string} value An empty one is forgotten. */
 export function remember(key, value) {
   try {

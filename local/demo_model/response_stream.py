@@ -12,6 +12,9 @@ from local.demo_model.request_records import RequestRecord
 from local.demo_model.scripted_answers import ScriptStep
 
 FILE_POLL_SECONDS = 0.01
+LIFE_SIGN_SECONDS = 1.0
+LIFE_SIGN = b"\n"
+"""An empty line, which says nothing in any protocol."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,8 @@ async def _iter_frames(
     for event in insert_pause(iter_content_events(answer, pace.chunks), step.after):
         if event is None:
             await asyncio.sleep(step.stall)
-            await _wait_for_file(step.hold_until_file)
+            async for sign in _hold_until_file(step.hold_until_file):
+                yield sign
             if step.cut:
                 raise ConnectionCutError
             if step.error:
@@ -101,9 +105,14 @@ class _TextClock:
         self._due_at = due_at + self._interval_seconds
 
 
-async def _wait_for_file(path: str | None) -> None:
+async def _hold_until_file(path: str | None) -> AsyncIterator[bytes]:
+    """Wait for a file, with signs of life: only what stalls is silent, however long a busy machine takes."""
+    sign_at = time.monotonic() + LIFE_SIGN_SECONDS
     while path is not None and not Path(path).exists():
         await asyncio.sleep(FILE_POLL_SECONDS)
+        if time.monotonic() >= sign_at:
+            sign_at = time.monotonic() + LIFE_SIGN_SECONDS
+            yield LIFE_SIGN
 
 
 def _split_bytes(data: bytes) -> Iterator[bytes]:

@@ -30,9 +30,9 @@ class ScriptedError(_ScriptModel):
 class ScriptStep(_ScriptModel):
     """One answer and its faults. Faults happen once `after` characters of text are sent.
 
-    `status` responds with an HTTP error at once. `stall` waits that many seconds, `hold_until_file` until a file of
-    that path exists; then the answer goes on. `error` is an error event in the stream. `cut` closes the connection in
-    mid-stream. `single_bytes` sends every byte on its own.
+    `status` responds with an HTTP error at once. `stall` waits silently that many seconds, `hold_until_file` with signs
+    of life until a file of that path exists; then the answer goes on. `error` is an error event in the stream. `cut`
+    closes the connection in mid-stream. `single_bytes` sends every byte on its own.
     """
 
     text: str = ""

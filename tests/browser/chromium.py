@@ -15,8 +15,13 @@ from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 from local.install_chromium import MISSING_TEXT, find_chromium
 from tests.browser.origin_files import ORIGIN, OriginFilesServer
 from tests.threaded_server import serve_in_thread
+from tests.waiting import BACKSTOP_SECONDS
 
 T = TypeVar("T")
+BACKSTOP_MS = 1000 * BACKSTOP_SECONDS
+"""When an expectation, an action or a navigation gives up. No test has a shorter one: what a person sees comes later on
+a busy machine, and then at once.
+"""
 ColorScheme = Literal["light", "dark"]
 COLOR_SCHEMES: tuple[ColorScheme, ...] = ("light", "dark")
 ARGUMENTS = (
@@ -79,7 +84,9 @@ class Chromium:
             options: Of the browser's context, such as `locale`.
         """
         assert self._browser is not None
-        return self._browser.new_context(**options).new_page()
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(BACKSTOP_MS)
+        return context.new_page()
 
     def close(self) -> None:
         if self._browser is not None:

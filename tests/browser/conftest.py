@@ -13,12 +13,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from local.cloud import LocalCloud
-from tests.browser.chromium import Chromium
+from tests.browser.chromium import BACKSTOP_MS, Chromium
 from tests.browser.console_page import ConsolePage
 from tests.browser.grapesjs_editor import GrapesEditor, serve_editor
 from tests.e2e.demo_model_client import DemoModelClient, Step, script_marker
 
-expect.set_options(timeout=60_000)  # what is expected comes later on a busy machine, and then at once
+expect.set_options(timeout=BACKSTOP_MS)
 
 
 @pytest.fixture(scope="session")

@@ -34,8 +34,6 @@ async () => {
   });
 }
 """
-LOAD_TIMEOUT_MS = 60_000
-"""What a page loads is slow on a busy machine, above all what a function answers first."""
 PAGES = (
     "editor",
     "content",
@@ -109,7 +107,7 @@ class ConsolePage:
         else:
             self.page.goto(address)
         self.page.locator(f".page-{name} h1").first.wait_for(state="attached")
-        expect(self.page.locator("#page [aria-busy]")).to_have_count(0, timeout=LOAD_TIMEOUT_MS)
+        expect(self.page.locator("#page [aria-busy]")).to_have_count(0)
         if path.startswith("editor"):
             self.page.frame_locator(".canvas iframe.gjs-frame").locator("body").wait_for()
             self.page.locator("fermata-panel textarea").wait_for(state="attached")

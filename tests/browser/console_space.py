@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 from fermata.aws.clock import new_id
 from local.cloud import LocalCloud
 from tests.browser.console_page import ConsolePage
+from tests.waiting import BACKSTOP_SECONDS
 
 RECIPE = {
     "kind": "collection",
@@ -57,7 +58,9 @@ class Space:
 @pytest.fixture(scope="module")
 def space(cloud: LocalCloud) -> Iterator[Space]:
     headers = {"Authorization": f"Bearer {cloud.token}"}
-    with httpx.Client(base_url=f"{cloud.url}/admin/api/ai/content", headers=headers, timeout=60) as client:
+    with httpx.Client(
+        base_url=f"{cloud.url}/admin/api/ai/content", headers=headers, timeout=BACKSTOP_SECONDS
+    ) as client:
         yield Space(client)
 
 

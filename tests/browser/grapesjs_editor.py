@@ -147,7 +147,6 @@ class GrapesEditor:
         self.problems: list[str] = []
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("console", lambda entry: self._note(entry.type, entry.text, entry.location["url"]))
-        page.set_default_timeout(8_000)
         page.set_viewport_size({"width": 1400, "height": 900})
         page.goto(url)
 

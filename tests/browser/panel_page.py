@@ -129,7 +129,6 @@ def page(browser: Chromium, lone_window: Page) -> Page:
 
 def reset_window(page: Page) -> None:
     """Take back what a test has set. One that has changed the page's own objects says `window.isSpoiled`."""
-    page.set_default_timeout(30_000)
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(color_scheme="null", reduced_motion="null", forced_colors="null")
     page.mouse.move(0, 0)

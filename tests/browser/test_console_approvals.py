@@ -12,14 +12,14 @@ from local.cloud import LocalCloud
 from tests.browser.console_page import ConsolePage, expect_accessible, find_accessibility_problems
 from tests.browser.test_console_turns import body_id, canvas_of, expect_saved, insert_step, send
 from tests.e2e.demo_model_client import text_step, tool_call_step
+from tests.waiting import BACKSTOP_SECONDS
 
 Prompt = Callable[..., str]
-PATIENCE_MS = 30_000
 
 
 def set_policy(cloud: LocalCloud, policy: dict[str, object]) -> None:
     url, headers = f"{cloud.url}/admin/api/ai/approval-policy", {"authorization": f"Bearer {cloud.token}"}
-    httpx.put(url, json=policy, headers=headers, timeout=30).raise_for_status()
+    httpx.put(url, json=policy, headers=headers, timeout=BACKSTOP_SECONDS).raise_for_status()
 
 
 @pytest.fixture(autouse=True)
@@ -46,21 +46,21 @@ def test_a_held_call_outlives_a_reload_and_runs_once_it_is_approved_elsewhere(
     console.open("editor")
     page = console.page
     send(page, new_prompt(tool_call_step(insert_step(page), text="I add it."), text_step("It is there.")))
-    expect(card_of(page).get_by_role("button", name="Approve")).to_be_visible(timeout=PATIENCE_MS)
+    expect(card_of(page).get_by_role("button", name="Approve")).to_be_visible()
     expect_saved(page)
     page.reload()
-    expect(card_of(page).get_by_role("button", name="Approve")).to_be_visible(timeout=PATIENCE_MS)
+    expect(card_of(page).get_by_role("button", name="Approve")).to_be_visible()
     expect(card_of(page)).to_contain_text("Added once")
     expect(canvas_of(page).locator(".added")).to_have_count(0)
     inbox = open_inbox(console)
     waiting = inbox.get_by_role("listitem").filter(has_text="Added once")
-    expect(waiting).to_contain_text("A rule asks for it.", timeout=PATIENCE_MS)
+    expect(waiting).to_contain_text("A rule asks for it.")
     waiting.get_by_role("button", name="Approve").click()
-    expect(waiting).to_contain_text("Approved by", timeout=PATIENCE_MS)
-    expect(card_of(page)).to_contain_text("Approved", timeout=PATIENCE_MS)
-    expect(page.locator("fermata-panel .call")).to_have_attribute("data-state", "ok", timeout=PATIENCE_MS)
-    expect(canvas_of(page).locator(".added")).to_have_count(1, timeout=PATIENCE_MS)
-    expect(page.locator("fermata-panel")).to_contain_text("It is there.", timeout=PATIENCE_MS)
+    expect(waiting).to_contain_text("Approved by")
+    expect(card_of(page)).to_contain_text("Approved")
+    expect(page.locator("fermata-panel .call")).to_have_attribute("data-state", "ok")
+    expect(canvas_of(page).locator(".added")).to_have_count(1)
+    expect(page.locator("fermata-panel")).to_contain_text("It is there.")
     assert console.complaints == []
 
 
@@ -82,14 +82,14 @@ def test_a_denial_with_a_reason_is_read_by_the_person_and_by_the_model(
     console.open("editor")
     page = console.page
     send(page, new_prompt(tool_call_step(insert_step(page), text="I add it."), text_step("Then I leave it.")))
-    expect(card_of(page)).to_be_visible(timeout=PATIENCE_MS)
+    expect(card_of(page)).to_be_visible()
     inbox = open_inbox(console)
     waiting = inbox.get_by_role("listitem").filter(has_text="Added once")
-    waiting.get_by_role("button", name="Deny").click(timeout=PATIENCE_MS)
+    waiting.get_by_role("button", name="Deny").click()
     inbox.keyboard.type("Frozen until Monday.")
     waiting.get_by_role("button", name="Deny it").click()
-    expect(card_of(page)).to_contain_text("Denied: Frozen until Monday.", timeout=PATIENCE_MS)
-    expect(page.locator("fermata-panel")).to_contain_text("Then I leave it.", timeout=PATIENCE_MS)
+    expect(card_of(page)).to_contain_text("Denied: Frozen until Monday.")
+    expect(page.locator("fermata-panel")).to_contain_text("Then I leave it.")
     expect(canvas_of(page).locator(".added")).to_have_count(0)
     assert console.complaints == []
 
@@ -103,20 +103,20 @@ def test_the_inbox_shows_what_the_panel_decides_and_keeps_what_is_being_written(
     calls = [("insertHtml", {"parentId": parent, "html": f'<p class="added">{name}</p>'}) for name in ("One", "Two")]
     send(page, new_prompt(tool_call_step(*calls, text="I add two."), text_step("Done.")))
     cards = page.locator("fermata-panel").get_by_role("group", name="Approval: Add elements")
-    expect(cards).to_have_count(2, timeout=PATIENCE_MS)
+    expect(cards).to_have_count(2)
     inbox = open_inbox(console)
     one, two = (inbox.get_by_role("listitem").filter(has_text=f">{name}<") for name in ("One", "Two"))
-    one.get_by_role("button", name="Change").click(timeout=PATIENCE_MS)
+    one.get_by_role("button", name="Change").click()
     field = inbox.get_by_role("textbox", name="html")
     field.fill('<p class="added">Other</p>')
     expect_accessible(inbox)
     cards.filter(has_text="Two").get_by_role("button", name="Deny").click()
     cards.filter(has_text="Two").get_by_role("button", name="Deny it").click()
-    expect(inbox.get_by_text("Denied by")).to_be_visible(timeout=PATIENCE_MS)
+    expect(inbox.get_by_text("Denied by")).to_be_visible()
     expect(two.get_by_role("button", name="Approve")).to_have_count(0)
     expect(field).to_have_value('<p class="added">Other</p>')
     inbox.get_by_role("button", name="Approve with changes").click()
-    expect(canvas_of(page).locator(".added")).to_have_text("Other", timeout=PATIENCE_MS)
+    expect(canvas_of(page).locator(".added")).to_have_text("Other")
     expect(cards.first).to_contain_text("with changed arguments")
     assert console.complaints == []
 
@@ -216,7 +216,7 @@ def test_the_policy_is_shown_and_set(console: ConsolePage, cloud: LocalCloud) ->
         page.get_by_role("button", name="Save the policy").click()
     expect(page.get_by_text("Set by")).to_be_visible()
     url, headers = f"{cloud.url}/admin/api/ai/approval-policy", {"authorization": f"Bearer {cloud.token}"}
-    stored = httpx.get(url, headers=headers, timeout=30).json()
+    stored = httpx.get(url, headers=headers, timeout=BACKSTOP_SECONDS).json()
     assert [rule["effect"] for rule in stored["rules"]] == ["deny", "ask"]
     assert (stored["separateApprover"], stored["waitSeconds"]) == (True, 7200)
     assert find_accessibility_problems(console.page) == []

@@ -1,6 +1,6 @@
 """The content workspace of the console, over the real service."""
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.console_page import ConsolePage
 from tests.browser.console_space import Space, open_part, space
@@ -138,6 +138,7 @@ def test_a_model_is_created_changed_and_deleted(console: ConsolePage, space: Spa
     expect(dialog).to_contain_text("mood is removed.")
     console.expect_accessible()
     dialog.get_by_role("button", name="Save all the same").click()
+    expect(page.locator("form[aria-busy]")).to_have_count(0)
     expect(page.get_by_text("No fields yet.")).to_be_visible()
     page.get_by_text("As JSON", exact=True).click()
     page.get_by_role("textbox", name="Definition").fill('{"kind": "collection", "fields": {"name": {"type": "poem"}}}')
@@ -149,6 +150,32 @@ def test_a_model_is_created_changed_and_deleted(console: ConsolePage, space: Spa
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("link", name="recipe")).to_be_visible()
     expect(page.get_by_role("link", name="author")).to_have_count(0)
+
+
+def test_a_form_is_sent_once_and_takes_no_changes_until_it_is_answered(console: ConsolePage, space: Space) -> None:
+    page = open_part(console, space, "models/hero")
+    held: list[Route] = []
+    page.route(
+        "**/models/hero**", lambda route: held.append(route) if route.request.method == "PUT" else route.fallback()
+    )
+    title, save = page.get_by_role("textbox", name="Title"), page.get_by_role("button", name="Save the model")
+    title.fill("Hero")
+    with page.expect_request(lambda request: request.method == "PUT"):
+        title.press("Enter")
+    page.evaluate(
+        "const form = document.querySelector('form.fields'); form.requestSubmit(); form.querySelector('input').focus()"
+    )
+    page.keyboard.type(" at work")
+    expect(title).to_have_value("Hero")
+    for route in held:
+        route.fulfill(status=400, json={"error": "Please try again."})
+    expect(page.get_by_role("alert")).to_contain_text("Please try again.")
+    expect(title).to_be_focused()
+    page.unroute("**/models/hero**")
+    page.keyboard.type(" of the day")
+    save.click()
+    expect(page.get_by_role("heading", name="Hero of the day")).to_be_visible()
+    assert len(held) == 1
 
 
 def test_a_change_set_shows_what_it_changes_and_whose_values_count_is_asked(console: ConsolePage, space: Space) -> None:

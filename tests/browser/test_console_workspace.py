@@ -16,7 +16,6 @@ from tests.waiting import wait_until
 
 API = re.compile(r":\d+/(admin/api/ai/.*|tools)$")
 WORKSPACE = PAGES[1:]
-PATIENCE_MS = 30_000
 
 
 def answer(status: int, body: Any) -> Callable[[Route], None]:
@@ -34,8 +33,8 @@ def test_a_page_that_could_not_be_loaded_says_why_and_can_be_loaded_again(consol
             photograph(page, "error")
         page.unroute(API)
         shown.get_by_role("button", name="Try again").first.click()
-        expect(shown.get_by_role("alert")).to_have_count(0, timeout=PATIENCE_MS)
-        expect(shown.locator("[aria-busy]")).to_have_count(0, timeout=PATIENCE_MS)
+        expect(shown.get_by_role("alert")).to_have_count(0)
+        expect(shown.locator("[aria-busy]")).to_have_count(0)
 
 
 def test_who_was_signed_out_meanwhile_is_led_to_sign_in(console: ConsolePage, cloud: LocalCloud) -> None:
@@ -63,7 +62,7 @@ def test_a_slow_response_shows_on_the_page_that_asked_for_it_only(console: Conso
     page.get_by_role("link", name="Budgets").click()
     expect(page.get_by_role("heading", name="Budgets")).to_be_visible()
     waiting[0].continue_()
-    expect(page.get_by_role("button", name="Save budgets")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("button", name="Save budgets")).to_be_visible()
     expect(page.locator(".figures")).to_have_count(0)
 
 
@@ -125,18 +124,18 @@ def test_a_refresh_of_the_list_keeps_the_focus(
     page = console.page
     console.open("turns")
     row = page.locator("tr", has=page.locator(f"a[href$='{bridge}']"))
-    expect(row).to_contain_text("Running", timeout=PATIENCE_MS)
+    expect(row).to_contain_text("Running")
     row.get_by_role("button", name="Cancel").focus()
-    with page.expect_response(lambda response: "/ai/turns" in response.url, timeout=PATIENCE_MS):
+    with page.expect_response(lambda response: "/ai/turns" in response.url):
         pass
     expect(row.get_by_role("button", name="Cancel")).to_be_focused()
     row.get_by_role("link").click()
-    expect(page.locator(".timeline")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".timeline")).to_be_visible()
     page.locator("details.log summary").click()
     expect(page.get_by_role("button", name="Cancel the turn of you")).to_be_visible()
     gate.touch()
     wait_until(lambda: service.get_bridge(bridge)["status"] == "done", "the turn is done")
-    expect(page.locator(".facts")).to_contain_text("Done", timeout=PATIENCE_MS)
+    expect(page.locator(".facts")).to_contain_text("Done")
     expect(page.locator("details.log pre")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel the turn of you")).to_have_count(0)
     console.expect_accessible()
@@ -145,6 +144,6 @@ def test_a_refresh_of_the_list_keeps_the_focus(
 def test_an_address_that_somebody_has_cut_is_told_in_words(console: ConsolePage) -> None:
     page = console.page
     page.goto(f"{console.url}/console/#/turns/%E0%A4%A")
-    expect(page.locator("#page").get_by_role("alert")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator("#page").get_by_role("alert")).to_be_visible()
     page.goto(f"{console.url}/console/#/nowhere")
     expect(page.get_by_role("toolbar")).to_be_visible()

@@ -29,7 +29,7 @@ def run_block(page: Page, code: str) -> None:
     page.evaluate("() => { window.isDone = undefined; }")
     note = f"window.names = {{...window.names, {exported}}}; window.isDone = true;"
     page.add_script_tag(type="module", content="".join([*imports, known, body, note]))
-    page.wait_for_function("() => window.isDone", timeout=30_000)
+    page.wait_for_function("() => window.isDone")
 
 
 def test_the_examples_of_the_readme_run(browser: Chromium, page: Page, cloud: LocalCloud) -> None:
@@ -62,15 +62,15 @@ def test_the_page_builder_of_the_examples_is_edited_and_brought_back(
     url = route_editor(page, EDITOR_ORIGINS[0], REPOSITORY, replacements)
     page.goto(f"{url}examples/grapesjs/index.html#{cloud.token}")
     frame = page.frame_locator("iframe.gjs-frame")
-    expect(frame.locator("h1")).to_have_text("The Corner Bakery", timeout=10_000)
+    expect(frame.locator("h1")).to_have_text("The Corner Bakery")
     before = frame.locator("main").inner_html()
     page.get_by_label("What shall be changed?").fill(prompt)
     page.get_by_role("button", name="Ask").click()
-    expect(page.get_by_role("button", name="Undo")).to_be_enabled(timeout=30_000)
+    expect(page.get_by_role("button", name="Undo")).to_be_enabled()
     assert frame.locator("body").inner_text() != ""
     assert frame.locator("main").inner_html() != before or frame.locator("section").count() > 0
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator("#answer")).to_contain_text("were taken back", timeout=30_000)
+    expect(page.locator("#answer")).to_contain_text("were taken back")
     assert frame.locator("main").inner_html() == before
     assert Path(REPOSITORY / "examples" / "grapesjs" / "README.md").exists()
 

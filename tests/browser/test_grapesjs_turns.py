@@ -138,10 +138,10 @@ def test_the_panel_in_the_editor_asks_edits_and_undoes(
     panel = editor.page.locator("fermata-panel")
     panel.get_by_role("textbox", name="Ask for a change").fill(f"Add it. {script_marker(key)}")
     editor.page.keyboard.press("Enter")
-    expect(panel).to_contain_text("It is there.", timeout=30_000)
+    expect(panel).to_contain_text("It is there.")
     assert html in editor.html()
     assert editor.page.evaluate("() => editor.Canvas.getBody().innerText").strip().endswith("New")
     panel.get_by_role("button", name="Undo").first.click()
-    editor.page.wait_for_function("revision => executor.revision() === revision", arg=before[2], timeout=30_000)
+    editor.page.wait_for_function("revision => executor.revision() === revision", arg=before[2])
     assert editor.state() == before
     assert editor.problems == []

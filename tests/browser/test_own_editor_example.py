@@ -30,17 +30,17 @@ def test_the_agent_edits_the_page_and_the_edit_is_undone(example: Page) -> None:
     page = example.frame_locator("#page")
     before = page.locator("body").inner_html()
     ask(example, "Add a pricing section")
-    expect(example.locator("form")).to_have_attribute("data-ended", "done", timeout=30_000)
+    expect(example.locator("form")).to_have_attribute("data-ended", "done")
     expect(page.get_by_role("heading", name="Pricing")).to_be_visible()
     example.get_by_role("button", name="Undo").click()
-    expect(example.locator("output")).to_contain_text("edits undone", timeout=30_000)
+    expect(example.locator("output")).to_contain_text("edits undone")
     assert page.locator("body").inner_html() == before
     assert problems == []
 
 
 def test_the_edited_page_is_there_after_a_reload(example: Page, cloud: LocalCloud) -> None:
     ask(example, "Add a pricing section")
-    expect(example.locator("form")).to_have_attribute("data-ended", "done", timeout=30_000)
+    expect(example.locator("form")).to_have_attribute("data-ended", "done")
     open_example(example, cloud)
     expect(example.frame_locator("#page").get_by_role("heading", name="Pricing")).to_be_visible()
 
@@ -50,16 +50,16 @@ def test_a_turn_goes_on_after_a_reload(example: Page, cloud: LocalCloud, tmp_pat
     ask(example, f"Please. {add_script(cloud, held_text_step('One two three four.', gate))}")
     expect(example.locator("output")).to_contain_text("One")
     example.reload()
-    expect(example.locator("output")).to_contain_text("One", timeout=30_000)
+    expect(example.locator("output")).to_contain_text("One")
     gate.write_text("")
-    expect(example.locator("output")).to_have_text("One two three four.", timeout=30_000)
+    expect(example.locator("output")).to_have_text("One two three four.")
 
 
 def test_a_turn_is_stopped(example: Page, cloud: LocalCloud) -> None:
     ask(example, f"Please. {add_script(cloud, unfinished_text_step('One two three four.', after=8))}")
     expect(example.locator("output")).to_contain_text("One")
     example.get_by_role("button", name="Stop").click()
-    expect(example.locator("form")).to_have_attribute("data-ended", "cancelled", timeout=30_000)
+    expect(example.locator("form")).to_have_attribute("data-ended", "cancelled")
 
 
 def add_script(cloud: LocalCloud, step: dict[str, object]) -> str:

@@ -43,7 +43,6 @@ def focused(page: Page) -> str:
 
 def test_text_of_any_kind_is_shown_whole_and_the_turn_ends(browser: Chromium, page: Page) -> None:
     problems = note_problems(page)
-    page.set_default_timeout(60_000)
     for text in BOMBS.values():
         play_turns(page)
         send(page, {"type": "text", "text": text, "seq": 1}, {"type": "done", "seq": 2})

@@ -30,7 +30,6 @@ SEND_CALLS = """([count, perRound]) => {
 
 def show_calls(page: Page, calls: int, per_round: int) -> None:
     play_turns(page)
-    page.set_default_timeout(60_000)
     page.evaluate(SEND_CALLS, [calls, per_round])
     page.wait_for_selector("fermata-panel .turn:not(.running)")
 

@@ -19,6 +19,7 @@ Step = dict[str, Any]
 Json = dict[str, Any]
 NEVER_MS = 24 * 3600 * 1000
 """A `firstMs` for an answer whose first byte is never sent."""
+NO_FILE = "/dev/null/none"
 _numbers = itertools.count(1)
 
 
@@ -39,8 +40,8 @@ def slow_text_step(text: str, seconds: float, **faults: Any) -> Step:
 
 
 def unfinished_text_step(text: str, after: int = 60) -> Step:
-    """Make an answer that falls silent after so many characters, until its connection is closed."""
-    return text_step(text, after=after, stall=NEVER_MS / 1000)
+    """Make an answer that ends within its text, without a stall, until its connection is closed."""
+    return text_step(text, after=after, holdUntilFile=NO_FILE)
 
 
 def held_text_step(text: str, gate: Path, after: int = 8) -> Step:

@@ -62,7 +62,7 @@ class StreamReader:
 
     @property
     def text(self) -> str:
-        return "".join(str(event["text"]) for event in self.events if event["type"] == "text")
+        return join_text(list(self.events))
 
     def events_of_type(self, event_type: str) -> list[Event]:
         return [event for event in list(self.events) if event["type"] == event_type]
@@ -78,9 +78,19 @@ class StreamReader:
         assert event is not None
         return event
 
-    def wait_for_text(self, length: int) -> None:
-        """Wait until so many characters of text have been received."""
-        self._wait_until(lambda: len(self.text) >= length, f"{length} characters of text")
+    def wait_for_text(self, length: int, *, after: str = "") -> None:
+        """Wait until so many characters of text have been received.
+
+        Args:
+            after: counts from the last event of this type, however much came with it at once.
+        """
+        where = f" after {after}" if after else ""
+        self._wait_until(lambda: len(self._text_since(after)) >= length, f"{length} characters of text{where}")
+
+    def _text_since(self, event_type: str) -> str:
+        events = list(self.events)
+        marks = [index for index, event in enumerate(events) if event["type"] == event_type]
+        return join_text(events[marks[-1] :] if marks else [] if event_type else events)
 
     def _wait_until(self, condition: Callable[[], Result], description: str) -> Result:
         try:
@@ -130,3 +140,7 @@ class StreamReader:
             self.events.extend(json.loads(line) for line in lines if line)
             if self._limit is not None and self.bytes >= self._limit:
                 return
+
+
+def join_text(events: list[Event]) -> str:
+    return "".join(str(event["text"]) for event in events if event["type"] == "text")

@@ -74,8 +74,7 @@ def test_killed_twice_in_the_same_round_the_turn_ends_with_an_error_and_keeps_it
     cloud.kill_workers("round")
     reader.wait_for_event("roundRetracted")
     session.model.wait_for_requests(session.script, 2)
-    retracted = len(reader.text)
-    reader.wait_for_text(retracted + 20)
+    reader.wait_for_text(20, after="roundRetracted")
     cloud.kill_workers("round")
     reader.wait_for_end()
     assert reader.events[-1]["retryable"] is True

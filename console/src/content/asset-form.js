@@ -11,7 +11,6 @@ const MAX_TITLE = 500;
 
 export class AssetForm {
   #problem = h("div", { class: "form-problem-place" });
-  #save = h("button", { type: "submit", class: "button primary" }, words.content.document.save);
   /** Alternative texts in the languages that are not the default. @type {Map<string, HTMLTextAreaElement>} */
   #altTexts = new Map();
 
@@ -33,6 +32,7 @@ export class AssetForm {
     this.description = h("textarea", { rows: 3, value: textOf(fields.description) });
     this.tags = h("textarea", { rows: 2, value: listOf(fields.tags).join("\n") });
     this.focalPoint = isCuttable(fields) ? makeFocalPoint(image, fields.focalPoint) : undefined;
+    const save = h("button", { type: "submit", class: "button primary" }, words.content.document.save);
     this.describe = h("button", { type: "button", class: "button", title: describeHint }, describe);
     const altTexts = [...this.#altTexts].map(([locale, control]) => field(altIn(locale), control));
     this.element = h(
@@ -45,7 +45,7 @@ export class AssetForm {
       field(tags, this.tags, tagsHint),
       this.focalPoint?.element,
       this.#problem,
-      h("div", { class: "form-end" }, this.describe, this.#save),
+      h("div", { class: "form-end" }, this.describe, save),
     );
   }
 
@@ -82,12 +82,6 @@ export class AssetForm {
 
   isChanged() {
     return Object.keys(this.readChange()).length > 0;
-  }
-
-  /** @param {boolean} isBusy */
-  setBusy(isBusy) {
-    this.#save.disabled = isBusy;
-    this.describe.disabled = isBusy;
   }
 
   /** @param {HTMLElement} problem */

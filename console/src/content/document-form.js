@@ -13,7 +13,6 @@ export class DocumentForm {
   /** @type {{locale: string, read: () => Record<string, any>}[]} */
   #parts = [];
   #problem = h("div", { class: "form-problem-place" });
-  #save = h("button", { type: "submit", class: "button primary" }, words.content.document.save);
 
   /**
    * @param {any} document
@@ -27,6 +26,7 @@ export class DocumentForm {
     this.openLocale = openLocale && model.i18n && locales.includes(openLocale) ? openLocale : undefined;
     this.model = model;
     const { title, slug, slugHint } = words.content.documents;
+    const { save } = words.content.document;
     this.title = h("input", { value: document.title, maxLength: 500 });
     this.slug = h("input", { value: document.slug, spellcheck: false, autocomplete: "off" });
     this.status = h("select", {}, ...Object.entries(words.content.statuses).map(statusOption));
@@ -43,7 +43,7 @@ export class DocumentForm {
       ),
       ...this.#localeParts(models, locales),
       this.#problem,
-      h("div", { class: "form-end" }, this.#save),
+      h("div", { class: "form-end" }, h("button", { type: "submit", class: "button primary" }, save)),
     );
   }
 
@@ -113,11 +113,6 @@ export class DocumentForm {
     } catch {
       return true; // somebody is in the middle of it
     }
-  }
-
-  /** @param {boolean} isBusy */
-  setBusy(isBusy) {
-    this.#save.disabled = isBusy;
   }
 
   /** @param {HTMLElement} problem @param {any[]} [problems] What is wrong with which field. */

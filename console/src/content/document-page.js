@@ -1,6 +1,6 @@
 /** A document: what it says in each language, and its versions. */
 
-import { announce, askInDialog, h, problemView, showLoaded } from "../dom.js";
+import { announce, askInDialog, h, lockWhile, problemView, showLoaded } from "../dom.js";
 import { words } from "../words/index.js";
 import { DocumentForm } from "./document-form.js";
 import { showVersions } from "./document-versions.js";
@@ -42,13 +42,14 @@ class DocumentPage {
     this.element = h("div", {}, this.body, this.versions);
   }
 
-  async load() {
+  /** @param {DocumentForm} [untouched] Stays if somebody begins to change it while the newest is loaded. */
+  async load(untouched) {
     const { content, context } = this.view;
     const options = { signal: context.signal };
     await showLoaded(
       this.body,
       () => Promise.all([content.models.list(options), this.#read()]),
-      ([models, document]) => this.#show(models, document),
+      ([models, document]) => (untouched?.isChanged() ? this.#tell(untouched) : this.#show(models, document)),
     );
     if (!this.#isNew) await this.#loadVersions();
   }
@@ -82,11 +83,18 @@ class DocumentPage {
 
   /** Show what others have changed, unless something is changed here. */
   async refresh() {
-    if (this.#isNew || (!this.#form && !this.#isDeleted)) return;
+    const form = this.#form;
+    if (this.#isNew || (!form && !this.#isDeleted)) return;
     const document = await this.#read().catch(() => undefined);
-    if (!document || document.version === this.#form?.document.version) return;
-    if (this.#form?.isChanged()) this.#form.tellChangedMeanwhile(() => this.load());
-    else await this.load();
+    if (!document || form !== this.#form || document.version === form?.document.version) return;
+    if (form?.element.hasAttribute("aria-busy")) return; // what is stored is shown, or what stands against it
+    if (form?.isChanged()) this.#tell(form);
+    else await this.load(form);
+  }
+
+  /** @param {DocumentForm} form */
+  #tell(form) {
+    form.tellChangedMeanwhile(() => this.load());
   }
 
   /** @param {any[]} models @param {any} document */
@@ -125,14 +133,11 @@ class DocumentPage {
         announce(words.content.document.unchanged);
         return;
       }
-      form.setBusy(true);
-      await this.#store(form.document, change);
-      announce(words.content.document.saved);
+      const store = () => this.#store(form.document, change);
+      if (await lockWhile(form.element, store)) announce(words.content.document.saved);
     } catch (error) {
-      if (/** @type {any} */ (error).status === 412) form.tellChangedMeanwhile(() => this.load());
+      if (/** @type {any} */ (error).status === 412) this.#tell(form);
       else form.tell(problemView(error), /** @type {any} */ (error).details?.problems);
-    } finally {
-      form.setBusy(false);
     }
   }
 

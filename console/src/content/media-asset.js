@@ -1,6 +1,6 @@
 /** An image: what it shows, what it is called, and the addresses under which it is found. */
 
-import { announce, askInDialog, field, h, number, problemView, showLoaded, table } from "../dom.js";
+import { announce, askInDialog, field, h, lockWhile, number, problemView, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
 import { AssetForm, listOf, SHARED } from "./asset-form.js";
@@ -30,11 +30,12 @@ class AssetPage {
     this.element = h("div");
   }
 
-  load() {
+  /** @param {AssetForm} [untouched] Stays if somebody begins to change it while the newest is loaded. */
+  load(untouched) {
     return showLoaded(
       this.element,
       () => this.#read(),
-      (asset) => this.#render(asset),
+      (asset) => (untouched?.isChanged() ? this.#tell(untouched) : this.#render(asset)),
     );
   }
 
@@ -49,8 +50,14 @@ class AssetPage {
     if (!form) return;
     const asset = await this.#read().catch(() => undefined);
     if (!asset || form !== this.#form || asset.version === form.asset.version) return;
-    if (form.isChanged()) form.tellChangedMeanwhile(() => this.load());
-    else await this.load();
+    if (form.element.hasAttribute("aria-busy")) return; // what is stored is shown, or what stands against it
+    if (form.isChanged()) this.#tell(form);
+    else await this.load(form);
+  }
+
+  /** @param {AssetForm} form */
+  #tell(form) {
+    form.tellChangedMeanwhile(() => this.load());
   }
 
   /** @param {any} asset */
@@ -81,14 +88,11 @@ class AssetPage {
 
   /** @param {AssetForm} form @param {() => Promise<void>} write */
   async #write(form, write) {
-    form.setBusy(true);
     try {
-      await write();
+      await lockWhile(form.element, write);
     } catch (error) {
-      if (/** @type {any} */ (error).status === 412) form.tellChangedMeanwhile(() => this.load());
+      if (/** @type {any} */ (error).status === 412) this.#tell(form);
       else form.tell(problemView(error));
-    } finally {
-      form.setBusy(false);
     }
   }
 

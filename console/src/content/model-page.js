@@ -1,6 +1,6 @@
 /** A model: what it is called, its fields, and its whole definition as JSON. Both sides of it say the same. */
 
-import { announce, askInDialog, field, h, problemView, showLoaded } from "../dom.js";
+import { announce, askInDialog, field, h, lockWhile, problemView, showLoaded } from "../dom.js";
 import { formatCount } from "../format.js";
 import { words } from "../words/index.js";
 import { sayBreakingChanges } from "./breaking-changes.js";
@@ -26,7 +26,7 @@ class ModelPage {
   #problem = h("div", { class: "form-problem-place" });
   #text = h("textarea", { rows: 16, class: "code", spellcheck: false });
 
-  /** @param {any} model @param {SpaceView} space @param {() => void} reload */
+  /** @param {any} model @param {SpaceView} space @param {() => Promise<void>} reload */
   constructor(model, space, reload) {
     const { editor } = words.content.models;
     this.model = model;
@@ -83,7 +83,7 @@ class ModelPage {
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#save();
+      this.#save(form);
     });
     const head = h("div", { class: "tags" }, title, kind);
     return [h("header", { class: "page-head" }, head, !model.builtIn && removal), form];
@@ -107,27 +107,22 @@ class ModelPage {
     this.fields.show(isObject(read.fields) ? read.fields : {});
   }
 
-  async #save() {
+  /** @param {HTMLElement} form */
+  async #save(form) {
     const { notJson } = words.content.models;
     if (!parseDefinition(this.#text.value)) {
       this.#problem.replaceChildren(problemView(new Error(notJson)));
       return;
     }
-    this.save.disabled = true;
     try {
-      if (!(await this.#put())) {
-        this.save.disabled = false;
-        this.save.focus(); // where the dialog was asked from
-        return;
-      }
+      await lockWhile(form, async () => {
+        if (!(await this.#put())) return;
+        announce(words.content.models.saved(this.model.id));
+        await this.reload();
+      });
     } catch (error) {
       this.#problem.replaceChildren(problemView(error));
-      return;
-    } finally {
-      this.save.disabled = false;
     }
-    announce(words.content.models.saved(this.model.id));
-    this.reload();
   }
 
   /** Store the definition. What breaks by it is stored only if somebody says so. @returns {Promise<boolean>} */

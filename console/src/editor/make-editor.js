@@ -14,8 +14,10 @@ import { addStyleKeys } from "./style-keys.js";
  * @param {Places} places
  * @param {any} client
  * @param {any} site
+ * @param {() => Promise<void>} save Called when the agent has done something.
  */
-export async function makeEditor(places, client, site) {
+export async function makeEditor(places, client, site, save) {
+  const extendExecutor = (/** @type {any} */ executor) => savingExecutor(executor, save);
   const [grapesjs, messages] = await Promise.all([loadGrapesJs(), loadMessages(LANGUAGE_NAME)]);
   const editor = grapesjs.init({
     container: places.canvas,
@@ -36,7 +38,9 @@ export async function makeEditor(places, client, site) {
     selectorManager: { componentFirst: true },
     traitManager: { appendTo: places.traits },
     plugins: [fermata],
-    pluginsOpts: { [/** @type {any} */ (fermata)]: { client, panel: document.createElement("fermata-panel") } },
+    pluginsOpts: {
+      [/** @type {any} */ (fermata)]: { client, panel: document.createElement("fermata-panel"), extendExecutor },
+    },
   });
   await new Promise((resolve) => editor.onReady(resolve));
   editor.Storage.setAutosave(false);
@@ -50,6 +54,25 @@ export async function makeEditor(places, client, site) {
   nameFrames(editor);
   editor.on("canvas:frame:load", () => nameFrames(editor));
   return editor;
+}
+
+/**
+ * Return an executor whose calls are over when the site is stored. What it has answered is not asked for again, so that a tab
+ * that dies afterwards would lose it (decision 0650).
+ *
+ * @param {any} executor
+ * @param {() => Promise<void>} save
+ */
+function savingExecutor(executor, save) {
+  return {
+    tools: executor.tools,
+    snapshot: () => executor.snapshot(),
+    execute: async (/** @type {any} */ call) => {
+      const output = await executor.execute(call);
+      await save();
+      return output;
+    },
+  };
 }
 
 function blockList() {

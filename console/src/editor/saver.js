@@ -10,7 +10,7 @@ import { putSite } from "./make-editor.js";
 /** @typedef {"saved" | "changed" | "full" | "deleted" | "failed" | "temporary"} SaveState */
 
 const DELAY_MS = 600;
-const EVENTS = "update undo redo rte:disable page:add page:remove page:update fermata:ids";
+const EVENTS = "update undo redo rte:disable page:add page:remove page:update fermata:ids fermata:edit";
 
 export class Saver {
   #timer = 0;
@@ -85,13 +85,17 @@ export class Saver {
     return isThere;
   }
 
-  /** Save while the page goes away. All steps follow each other at once: whatever waited for an event would not be done. */
+  /**
+   * Save while the page goes away. All steps follow each other at once: whatever waited for an event would not be done. GrapesJS
+   * tells of a change a moment after it was made, so that the project itself is asked.
+   */
   async #flush() {
-    const isChanged = this.#hasChanges();
     await this.editor.getEditing()?.view?.syncContent?.();
-    const { project } = this.#read();
-    if (isChanged || this.store.isUpdating(this.siteId))
-      this.store.putAtOnce(this.siteId, isChanged ? { project } : {});
+    const { project, text } = this.#read();
+    const isChanged = text !== this.#stored;
+    if (!isChanged && !this.store.isUpdating(this.siteId)) return;
+    this.store.putAtOnce(this.siteId, isChanged ? { project } : {});
+    this.#channel.postMessage({ siteId: this.siteId });
   }
 
   async close() {

@@ -1,6 +1,6 @@
 /** Budgets: how much a day and a month may cost, and what is left of it. */
 
-import { announce, field, h, iconButton, showLoaded } from "../dom.js";
+import { announce, field, h, iconButton, lockWhile, showLoaded } from "../dom.js";
 import { formatCost, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
 
@@ -56,9 +56,11 @@ function view(budgets, context, body) {
     const users = [...people.children].map((row) => ({ userId: inputValue(row, "userId"), ...readLimits(row) }));
     try {
       const changed = { tenant: readLimits(workspace), eachUser: readLimits(eachUser), users };
-      const saved = await context.client.budgets.update(changed);
-      body.replaceChildren(view(saved, context, body));
-      announce(words.budgets.saved);
+      await lockWhile(form, async () => {
+        const saved = await context.client.budgets.update(changed);
+        body.replaceChildren(view(saved, context, body));
+        announce(words.budgets.saved);
+      });
     } catch (error) {
       problem.textContent = error instanceof Error ? error.message : String(error);
       problem.hidden = false;

@@ -93,7 +93,8 @@ class EditorView {
       import("@fermata/panel"),
     ]);
     if (this.context.signal.aborted) return;
-    const editor = await makeEditor(places, this.context.client, this.site);
+    const save = async () => this.saver?.save();
+    const editor = await makeEditor(places, this.context.client, this.site, save);
     if (this.context.signal.aborted) {
       editor.destroy();
       return;

@@ -1,6 +1,6 @@
 /** The policy of approvals: which calls need a person in this workspace. */
 
-import { announce, field, h, showLoaded } from "../dom.js";
+import { announce, field, h, lockWhile, showLoaded } from "../dom.js";
 import { formatInstant } from "../format.js";
 import { words } from "../words/index.js";
 
@@ -45,9 +45,12 @@ function view(policy, context, body) {
     event.preventDefault();
     problem.hidden = true;
     try {
-      const saved = await context.client.approvals.setPolicy(readForm(/** @type {HTMLFormElement} */ (form)));
-      body.replaceChildren(view(saved, context, body));
-      announce(words.policy.saved);
+      const policy = readForm(/** @type {HTMLFormElement} */ (form));
+      await lockWhile(form, async () => {
+        const saved = await context.client.approvals.setPolicy(policy);
+        body.replaceChildren(view(saved, context, body));
+        announce(words.policy.saved);
+      });
     } catch (error) {
       problem.textContent = error instanceof Error ? error.message : String(error);
       problem.hidden = false;

@@ -1,11 +1,14 @@
 /** Sites, kept in this browser (IndexedDB): a GrapesJS project each. */
 
+import { recall, recallKeys, remember } from "../storage.js";
 import { words } from "../words/index.js";
 
 /** @typedef {{id: string, name: string, changedAt: number, project?: any, html?: string, conversationId?: string}} Site */
 
 const DATABASE = "fermata-console";
 const STORE = "sites";
+/** Before the id of a site: what a page changed of it when it went away. */
+const LEFT = "fermata-left-site:";
 
 /** @returns {Promise<IDBDatabase>} */
 function openDatabase() {
@@ -50,6 +53,7 @@ export class SiteStore {
 
   /** @returns {Promise<Site[]>} The one that was changed last comes first. */
   async list() {
+    await this.#takeLeft();
     /** @type {Site[]} */
     const sites = await this.read((store) => store.getAll());
     return sites.sort((one, other) => other.changedAt - one.changedAt);
@@ -57,6 +61,7 @@ export class SiteStore {
 
   /** @param {string} id @returns {Promise<Site | undefined>} */
   async get(id) {
+    await this.#takeLeft();
     /** @type {Site | undefined} */
     const site = await this.read((store) => store.get(id));
     if (site) this.#known.set(id, site);
@@ -114,15 +119,40 @@ export class SiteStore {
    * Change members of a site while the page goes away, in one step: a page that is gone gets no answers. What another tab has
    * changed of this site since it was read last is lost.
    *
+   * A browser takes a change back that the database has not stored when the page is gone, as a busy one has not
+   * (decision 0650). So it is also left where it is kept at once; a site that is too large for that may lose it.
+   *
    * @param {string} id
    * @param {Partial<Site>} change
    */
   putAtOnce(id, change) {
     const known = this.#known.get(id);
     if (!known) return;
+    const site = { ...known, ...change, changedAt: Date.now() };
+    remember(`${LEFT}${id}`, JSON.stringify(site));
     const transaction = this.#database.transaction(STORE, "readwrite");
-    transaction.objectStore(STORE).put({ ...known, ...change, changedAt: Date.now() });
+    transaction.objectStore(STORE).put(site);
     transaction.commit();
+  }
+
+  /** Store what pages have left, unless it was stored, or somebody changed or deleted the site afterwards. */
+  async #takeLeft() {
+    for (const key of recallKeys(LEFT)) {
+      const text = recall(key);
+      if (!text) continue; // another tab has just taken it
+      const left = JSON.parse(text);
+      const take = (/** @type {IDBObjectStore} */ store) => {
+        const request = store.get(left.id);
+        request.onsuccess = () => {
+          if (request.result && request.result.changedAt < left.changedAt) store.put(left);
+        };
+      };
+      const isTaken = await this.write(take).then(
+        () => true,
+        () => false, // there is no room for it: it stays until there is
+      );
+      if (isTaken && recall(key) === text) remember(key, "");
+    }
   }
 
   /** @param {string} id */

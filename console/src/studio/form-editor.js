@@ -1,7 +1,7 @@
 /** The form of a model: which fields visitors fill in, what limits them, and what they see. */
 
 import { readOwnDefinition } from "../content/own-definition.js";
-import { announce, askInDialog, field, h, problemView, showLoaded } from "../dom.js";
+import { announce, askInDialog, field, h, lockWhile, problemView, showLoaded } from "../dom.js";
 import { words } from "../words/index.js";
 import { formFields } from "./form-fields.js";
 import { formPlace } from "./form-place.js";
@@ -33,7 +33,7 @@ class FormEditor {
   /** The control that each problem is about. @type {Partial<Record<FormProblem, HTMLElement>>} */
   #controls = {};
 
-  /** @param {any} model @param {SpaceView} space @param {() => void} reload */
+  /** @param {any} model @param {SpaceView} space @param {() => Promise<void>} reload */
   constructor(model, space, reload) {
     this.model = model;
     this.space = space;
@@ -158,7 +158,11 @@ class FormEditor {
       this.#tell(wrong);
       return;
     }
-    await this.#store(form, toFormDefinition(this.state, this.model), words.studio.forms.saved);
+    try {
+      await lockWhile(form, () => this.#store(toFormDefinition(this.state, this.model), words.studio.forms.saved));
+    } catch (error) {
+      this.#problem.replaceChildren(problemView(error));
+    }
   }
 
   /** Say what is wrong, and lead to the first of it. @param {FormProblem[]} wrong */
@@ -170,22 +174,13 @@ class FormEditor {
     this.#controls[wrong[0]]?.focus();
   }
 
-  /** @param {HTMLElement | undefined} form @param {any} definition @param {string} said */
-  async #store(form, definition, said) {
+  /** @param {any} definition @param {string} said */
+  async #store(definition, said) {
     const { model, space } = this;
-    form?.setAttribute("aria-busy", "true");
-    try {
-      const own = { ...readOwnDefinition(model), form: definition };
-      await space.content.models.put(model.id, own, { ifVersion: model.version });
-    } catch (error) {
-      if (!form) throw error;
-      this.#problem.replaceChildren(problemView(error));
-      return;
-    } finally {
-      form?.removeAttribute("aria-busy");
-    }
+    const own = { ...readOwnDefinition(model), form: definition };
+    await space.content.models.put(model.id, own, { ifVersion: model.version });
     announce(said);
-    this.reload();
+    await this.reload();
   }
 
   async #remove() {
@@ -193,7 +188,7 @@ class FormEditor {
     await askInDialog(removeTitle, [h("p", {}, removeText)], {
       action: remove,
       isDangerous: true,
-      onAction: () => this.#store(undefined, null, removed),
+      onAction: () => this.#store(null, removed),
     });
   }
 }
