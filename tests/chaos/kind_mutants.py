@@ -6,14 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from fermata.agents.definitions.agent_list import read_agent_list
+from fermata.aws.dynamodb_items_and_writes import Delete
 from fermata.domain.agent_ids import read_agent_id
+from fermata.domain.events import DoneEvent
 from fermata.mcp_sources import mcp_tool_caller
 from fermata.plans.drafts.pending_plan import PENDING_KEY, PendingPlan
+from fermata.turns.generate.request_mark import REQUEST_SORT_KEY
+from fermata.usage.ledger.ledger_store import ledger_partition
 from tests.chaos.mutations import Mutation, change, drop_condition, replace, together
 
 DELIVER = "fermata.turns.webhooks.deliver_entry"
 MCP = "fermata.mcp_sources.mcp_tool_caller"
 HOOKS = "fermata.turns.hooks.call_hooks"
+MARK = "fermata.turns.generate.request_mark"
 PENDING = "fermata.plans.drafts.pending_plan"
 SUBMIT = "fermata.plans.submit_plan"
 MONTHS = "fermata.limits.monthly_messages.MonthlyMessages.build_writes"
@@ -84,6 +89,12 @@ def _open_newest(open_agent: Callable[..., Any]) -> Callable[..., Any]:
     return open_newest
 
 
+def _delete_mark(resources: Any, tenant: str, turn: str, sent: int) -> Delete:
+    """Let nothing be left of a mark."""
+    key = resources.settings.bridges_table, ledger_partition(tenant, turn), REQUEST_SORT_KEY
+    return Delete(*key, "sent = :sent", {":sent": sent})
+
+
 class _NoEvent:
     """Nothing is one of these."""
 
@@ -144,6 +155,18 @@ KIND_MUTANTS: dict[str, dict[str, tuple[int, Mutation]]] = {
         "a late copy takes a slot again": (
             0,
             replace("fermata.turns.webhooks.delivery_slots.refuse_late_copy", _never),
+        ),
+    },
+    "generate": {
+        "a request whose function has died is in no ledger": (
+            1,
+            replace("fermata.turns.recover.recover_open_turns.account_for_dead_request", _never),
+        ),
+        "what is sent again is not marked": (2, replace(f"{MARK}.RequestMark.note_next", _never)),
+        "a mark goes with its request": (0, replace(f"{MARK}._build_close", _delete_mark)),
+        "a request that nobody was answered is billable": (
+            1,
+            replace("fermata.turns.generate.unstored_turn._DEAD", DoneEvent()),
         ),
     },
     "held-plans": {

@@ -12,6 +12,7 @@ from fermata.agents.approval_policy import ApprovalPolicy, PolicyRule
 from tests.chaos.chain_users import ChainUsers
 from tests.chaos.evidence import Evidence
 from tests.chaos.fault_rules import RULES, TORN_BATCH, WEBHOOK_RULES, FaultRule
+from tests.chaos.generate_users import GenerateUsers
 from tests.chaos.habits import GOOD_DAY_HABITS, USUAL_HABITS, DayKind
 from tests.chaos.hooked_agents import HookedAgents
 from tests.chaos.judge import judge
@@ -22,6 +23,7 @@ from tests.chaos.judge.plan_chains import judge_plan_chains
 from tests.chaos.judge.plan_uses import judge_plan_uses
 from tests.chaos.judge.queued_prompts import judge_queued_prompts
 from tests.chaos.judge.remote_results import judge_remote_results
+from tests.chaos.judge.requests_without_turns import judge_requests_without_turns
 from tests.chaos.judge.sub_agents import judge_sub_agents
 from tests.chaos.judge.tool_sources import judge_tool_sources
 from tests.chaos.judge.webhooks import judge_webhooks
@@ -171,6 +173,29 @@ def _make_calm_world(
     )
 
 
+AT_A_PROVIDER = ("point.provider chunk",)
+DEATHS_OF_REQUESTS = (FaultRule("kill", AT_A_PROVIDER),)
+FAILURES_OF_PROVIDERS = (FaultRule("overloaded", ("provider",)), FaultRule("kill", AT_A_PROVIDER))
+
+
+def make_world_with_generation(seed: int, rate: float, budget: int) -> World:
+    """In one seed of four each, functions die while they wait for a provider, or repeat what has failed as well."""
+    day = DayKind(habits=replace(USUAL_HABITS if budget else GOOD_DAY_HABITS, rush=0.0))
+    rules, focus = RULES, ""
+    if seed % 4 == 1:
+        rules, focus, rate = DEATHS_OF_REQUESTS, "credentials", 30 * rate
+    elif seed % 4 == 2:
+        rules, rate = FAILURES_OF_PROVIDERS, 7 * rate
+    return World(
+        seed, fault_rate=rate, fault_budget=budget, turns=1, rules=rules, focus=focus, day=day, extend=GenerateUsers
+    )
+
+
+def judge_world_with_generation(world: World, evidence: Evidence) -> Iterator[str]:
+    assert isinstance(world.extension, GenerateUsers)
+    yield from judge_requests_without_turns(evidence, world.extension.sent)
+
+
 def judge_world_with_webhooks(world: World, evidence: Evidence) -> Iterator[str]:
     assert isinstance(world.extension, WebhookReceivers)
     yield from judge_webhooks(evidence, world.extension)
@@ -207,6 +232,7 @@ KINDS = {
     "approvals": SimulationKind(
         make_world_with_approvers, lambda world, evidence: judge_approvals(evidence, world.approvers.sent)
     ),
+    "generate": SimulationKind(make_world_with_generation, judge_world_with_generation),
     "held-plans": SimulationKind(make_world_with_planners, judge_world_with_planners),
     "plan-chains": SimulationKind(make_world_with_chains, judge_world_with_chains),
     "plan-uses": SimulationKind(make_world_with_studio, judge_world_with_studio),

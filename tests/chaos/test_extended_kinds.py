@@ -1,4 +1,4 @@
-"""Webhooks, plans that wait or follow each other, uses of a month, MCP servers and hooks under faults: each once."""
+"""Webhooks, plans that wait or follow each other, months, MCP servers, hooks, requests without turns: each once."""
 
 import json
 from collections import Counter
@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.chaos.chain_users import ChainUsers
+from tests.chaos.generate_users import GenerateUsers
 from tests.chaos.hooked_agents import HookedAgents
 from tests.chaos.kind_mutants import KIND_MUTANTS
 from tests.chaos.planner_users import PlannerUsers
@@ -22,6 +23,7 @@ SEEDS = {
     "tool-sources": range(6),
     "plan-chains": range(12_000, 12_004),
     "agent-hooks": range(13_000, 13_004),
+    "generate": range(14_000, 14_004),
 }
 MUTANTS = [(kind, rule) for kind, mutants in KIND_MUTANTS.items() for rule in mutants]
 MAX_SEEDS = 100
@@ -30,7 +32,7 @@ WANTED = {
     *("a response has answered", "a response has decided", "an event was sent again"),
     *("applied", "dropped", "refused", "an hour was over", "a month was used", "a month has ended"),
     *("a server was asked", "a sub-agent was asked"),
-    *("a step was planned", "an endpoint has answered at the end"),
+    *("a step was planned", "an endpoint has answered at the end", "a model was asked without a turn"),
 }
 
 
@@ -52,6 +54,8 @@ def test_on_good_days_receivers_answer_plans_are_decided_in_each_way_and_months_
         users = world.extension
         if isinstance(users, HookedAgents):
             found["an endpoint has answered at the end"] += any(request.token for request in users.requests)
+        elif isinstance(users, GenerateUsers):
+            found["a model was asked without a turn"] += sum(sent.status == 200 for sent in users.sent)
         elif isinstance(users, ChainUsers):
             steps = {name for chain in users.chains for name in chain[1:]}
             versions = [json.loads(row["entry"]) for row in world.evidence.conversations if row["sk"][:4] == "d#h#"]

@@ -27,12 +27,16 @@ def judge_progress(evidence: Evidence) -> Iterator[str]:
 
 
 def judge_requests_after_the_end(evidence: Evidence) -> Iterator[str]:
-    """Nothing is sent for a turn that has been over for a while, unless its function stood still meanwhile."""
+    """Nothing is sent for a turn that has been over for a while, unless its function stood still meanwhile.
+
+    A request of no stored turn has no log.
+    """
     for request in evidence.served:
         if not request.sent_at:
             continue
         turn, number, attempt = request.name.split(".")
-        late_seconds = request.sent_at - read_log(evidence, turn)[-1].at_ms / 1000
+        log = read_log(evidence, turn)
+        late_seconds = request.sent_at - log[-1].at_ms / 1000 if log else 0.0
         if late_seconds > MAX_LATE_SECONDS:
             announcement, _ = find_announcement(evidence, turn, int(number), int(attempt))
             if announcement is None or not is_of_struck_function(evidence, announcement):

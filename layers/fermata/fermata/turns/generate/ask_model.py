@@ -20,12 +20,7 @@ from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import RetryPolicy, stream_with_retries
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.connection_interface import ProviderConnection
-from fermata.turns.generate.unstored_turn import (
-    UnstoredAccounting,
-    build_unstored_turn,
-    hold_budget_of_unstored_turn,
-    to_answer_error,
-)
+from fermata.turns.generate.unstored_turn import UnstoredAccounting, build_unstored_turn, to_answer_error
 from fermata.turns.round.structured_answer import (
     INVALID_OUTPUT_CODE,
     build_output_instruction,
@@ -100,7 +95,7 @@ class _Generation:
         request = self._build_request()
         turn = self._turn
         endpoint = open_endpoint(self._resources, turn.tenant, turn.credential, turn.credential_version)
-        self._hold_budget(request)
+        self._announce(request)
         error: ProviderError | None = None
         try:
             response = self._ask(endpoint, request)
@@ -149,17 +144,25 @@ class _Generation:
             window_tokens=self._resources.settings.ollama_window_tokens,
         )
 
-    def _hold_budget(self, request: ModelRequest) -> None:
+    def _announce(self, request: ModelRequest) -> None:
         chars = len(request.system) + sum(len(text) for _, text in self._asked.messages)
-        hold_budget_of_unstored_turn(self._resources, self._turn, chars, request.max_tokens)
+        self._accounting.announce(chars, request.max_tokens)
 
     def _ask(self, endpoint: AuthenticatedEndpoint, request: ModelRequest) -> ModelResponse:
+        if self._accounting.usages:
+            self._accounting.announce_next()
         policy = RetryPolicy(max_attempts=self._asked.max_retries + 1)
         driver = get_provider(self._turn.provider)
         response: ModelResponse | None = None
         try:
             for part in stream_with_retries(
-                driver, request, self._connection, endpoint, self._note_failure, policy=policy
+                driver,
+                request,
+                self._connection,
+                endpoint,
+                self._note_failure,
+                before_retry=self._accounting.announce_next,
+                policy=policy,
             ):
                 response = part if isinstance(part, ModelResponse) else response
             if response is None:

@@ -21,8 +21,7 @@ from fermata.drivers.registry import get_provider
 from fermata.drivers.text_embeddings import MAX_EMBEDDED_TEXTS, EmbeddedTexts, request_text_embeddings
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN
-from fermata.turns.generate.unstored_turn import UnstoredAccounting, build_unstored_turn, hold_budget_of_unstored_turn
-from fermata.turns.turn import Turn
+from fermata.turns.generate.unstored_turn import UnstoredAccounting, build_unstored_turn
 
 EMBEDDING_SECONDS = 20.0
 INDEXING_USER = "search-index"
@@ -91,20 +90,20 @@ def _request_and_account(
     turn = build_unstored_turn(resources, caller, DEFAULT_MODEL_SCOPE, choice)
     chars = sum(map(len, texts))
     endpoint = open_endpoint(resources, turn.tenant, turn.credential, turn.credential_version)
-    hold_budget_of_unstored_turn(resources, turn, chars, 0)
+    accounting = UnstoredAccounting(resources, turn)
+    accounting.announce(chars, 0)
     try:
         answer = request_text_embeddings(get_provider(turn.provider), connection, endpoint, turn.model, texts)
     except ProviderError as error:
-        _end_turn(resources, turn, None, chars, error)
+        _end_turn(accounting, None, chars, error)
         raise
-    _end_turn(resources, turn, answer.tokens, chars, None)
+    _end_turn(accounting, answer.tokens, chars, None)
     return answer
 
 
-def _end_turn(resources: Resources, turn: Turn, tokens: int | None, chars: int, error: ProviderError | None) -> None:
+def _end_turn(accounting: UnstoredAccounting, tokens: int | None, chars: int, error: ProviderError | None) -> None:
     """Write the ledger row of the request, and release what was held for it."""
     estimated = error is None and tokens is None
     prompt = (chars // ESTIMATED_CHARS_PER_TOKEN if estimated else tokens) or 0
-    accounting = UnstoredAccounting(resources, turn)
     accounting.add(TokenUsage(prompt=prompt), error.code if error else "ok", is_estimated=estimated)
     accounting.end(error)

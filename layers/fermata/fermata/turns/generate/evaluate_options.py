@@ -21,12 +21,7 @@ from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.generate.ask_model import GeneratedAnswer
-from fermata.turns.generate.unstored_turn import (
-    UnstoredAccounting,
-    build_unstored_turn,
-    hold_budget_of_unstored_turn,
-    to_answer_error,
-)
+from fermata.turns.generate.unstored_turn import UnstoredAccounting, build_unstored_turn, to_answer_error
 from fermata.turns.turn import Turn
 
 MAX_EVALUATED_QUESTIONS = 20
@@ -77,7 +72,7 @@ class _Evaluation:
         endpoint = open_endpoint(self._resources, turn.tenant, turn.credential, turn.credential_version)
         prompts = {name: _build_prompt(self._asked.state, question) for name, question in questions.items()}
         chars = sum(len(_SYSTEM) + len(prompt) for prompt in prompts.values())
-        hold_budget_of_unstored_turn(self._resources, turn, chars, len(prompts))
+        self._accounting.announce(chars, len(prompts), requests=len(prompts))
         try:
             found = {name: self._ask(endpoint, prompts[name], question) for name, question in questions.items()}
         except ProviderError as error:
@@ -90,6 +85,8 @@ class _Evaluation:
     def _ask(self, endpoint: AuthenticatedEndpoint, prompt: str, question: DecisionQuestion) -> dict[str, Any]:
         labels = OPTION_LABELS[: len(question.names or _YES_OR_NO)]
         provider = get_provider(self._turn.provider)
+        if self._accounting.usages:
+            self._accounting.announce_next()
         found = request_option_probabilities(
             provider, self._connection, endpoint, self._turn.model, _SYSTEM, prompt, labels
         )

@@ -6,7 +6,6 @@ The row is that of a turn which is stored nowhere, because what a recording cost
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import field
-from functools import partial
 from typing import Any
 
 from fermata.aws.resources import Resources
@@ -33,7 +32,6 @@ from fermata.turns.generate.unstored_turn import (
     UnstoredAccounting,
     build_unstored_turn,
     to_answer_error,
-    write_unstored_hold,
 )
 from fermata.turns.turn import Turn
 
@@ -78,14 +76,15 @@ def transcribe_recording(
     """
     turn = build_unstored_turn(resources, caller, scope, transcriber.choice)
     endpoint = transcriber.open()
-    _hold_budget(resources, turn, audio)
+    accounting = UnstoredAccounting(resources, turn)
+    _announce(resources, turn, audio, accounting)
     try:
         answer = _send(resources, turn, endpoint, transcriber.options, audio)
     except ProviderError as error:
-        _end_turn(resources, turn, audio, None, error)
+        _end_turn(resources, turn, audio, accounting, None, error)
         error.message = f"The recording could not be transcribed. {error.message}"
         raise to_answer_error(error) from error
-    _end_turn(resources, turn, audio, answer, None)
+    _end_turn(resources, turn, audio, accounting, answer, None)
     return answer.text
 
 
@@ -103,9 +102,11 @@ def _send(
         return request_transcript(get_provider(turn.provider), connection, endpoint, turn.model, audio, options)
 
 
-def _hold_budget(resources: Resources, turn: Turn, audio: AudioFile) -> None:
-    """Hold what the recording costs if it is as long as its size allows for speech."""
+def _announce(resources: Resources, turn: Turn, audio: AudioFile, accounting: UnstoredAccounting) -> None:
+    """Note that it is sent, and hold what it costs if the recording is as long as its size allows for speech."""
+    announce = accounting.build_announcement(_estimate_usage(resources, turn, audio))
     if not turn.has_budget:
+        announce(())
         return
     from fermata.usage.budgets import holds  # imported here because most tenants have no budget
 
@@ -115,23 +116,38 @@ def _hold_budget(resources: Resources, turn: Turn, audio: AudioFile) -> None:
         turn.tenant, turn.user, turn.id, 1, 1, turn.model, lifetime_seconds=UNSTORED_HOLD_SECONDS
     )
     held = None if amount is None else max(amount, MIN_HOLD_USD)
-    holds.reserve_budget_and_commit(resources, request, held, partial(write_unstored_hold, resources))
+    holds.reserve_budget_and_commit(resources, request, held, announce)
 
 
 def _end_turn(
-    resources: Resources, turn: Turn, audio: AudioFile, answer: TranscribedAudio | None, error: ProviderError | None
+    resources: Resources,
+    turn: Turn,
+    audio: AudioFile,
+    accounting: UnstoredAccounting,
+    answer: TranscribedAudio | None,
+    error: ProviderError | None,
 ) -> None:
     """Write the ledger row of the request, and release what was held for it."""
     is_estimated = _is_unknown(answer, error)
-    seconds = len(audio.data) / _USUAL_BYTES_PER_SECOND if is_estimated else answer.seconds if answer else 0.0
-    tokens = answer.tokens if answer else TokenUsage()
-    if is_estimated and turn.provider == "gemini":
-        tokens = TokenUsage(prompt=int(seconds * GEMINI_TOKENS_PER_SECOND))
-    cost = compute_audio_cost(resources, turn.provider, turn.model, tokens, seconds)
-    accounting = UnstoredAccounting(resources, turn)
-    reported = tokens.model_copy(update={"reported_cost": cost})
+    if is_estimated:
+        reported = _estimate_usage(resources, turn, audio)
+    else:
+        tokens = answer.tokens if answer else TokenUsage()
+        reported = _add_cost(resources, turn, tokens, answer.seconds if answer else 0.0)
     accounting.add(reported, error.code if error else "ok", is_estimated=is_estimated)
     accounting.end(error)
+
+
+def _estimate_usage(resources: Resources, turn: Turn, audio: AudioFile) -> TokenUsage:
+    """Return what a recording of that size takes and costs usually."""
+    seconds = len(audio.data) / _USUAL_BYTES_PER_SECOND
+    prompt = int(seconds * GEMINI_TOKENS_PER_SECOND) if turn.provider == "gemini" else 0
+    return _add_cost(resources, turn, TokenUsage(prompt=prompt), seconds)
+
+
+def _add_cost(resources: Resources, turn: Turn, tokens: TokenUsage, seconds: float) -> TokenUsage:
+    cost = compute_audio_cost(resources, turn.provider, turn.model, tokens, seconds)
+    return tokens.model_copy(update={"reported_cost": cost})
 
 
 def _is_unknown(answer: TranscribedAudio | None, error: ProviderError | None) -> bool:

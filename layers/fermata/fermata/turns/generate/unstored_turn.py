@@ -1,8 +1,8 @@
 """Account for requests to models that belong to no conversation, as those of a turn that is stored nowhere."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
+from fermata.aws import observability
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import TransactionCanceled, Write
 from fermata.aws.resources import Resources
@@ -18,25 +18,85 @@ from fermata.turns.accounting import (
     build_turn_outcome,
     commit_with_budget_hold,
 )
+from fermata.turns.generate.request_mark import (
+    DEAD_REQUEST_OUTCOME,
+    DEAD_TURN_CODE,
+    MARKED_REQUEST_SECONDS,
+    RequestMark,
+)
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets.budget_limits import get_budgets
-from fermata.usage.ledger.ledger_store import RequestUsage
+from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
 from fermata.usage.usage_writes import build_turn_end_writes
 
-UNSTORED_HOLD_SECONDS = 300
-"""How long a budget is held for such a turn, if its function dies: no request of it takes longer than a minute."""
+UNSTORED_HOLD_SECONDS = 2 * MARKED_REQUEST_SECONDS
+"""How long a budget is held for such a turn, if its function dies and no sweep accounts for it before."""
+_DEAD = ErrorEvent(message="The request was interrupted.", code=DEAD_TURN_CODE, retryable=True)
 
 
 class UnstoredAccounting:
-    """The requests of such a turn, one after another, and its end."""
+    """The requests of such a turn, one after another, and its end.
+
+    Each request is announced before it is sent, and added when it is over.
+    """
 
     def __init__(self, resources: Resources, turn: Turn) -> None:
         self._resources, self._turn = resources, turn
+        self._mark = RequestMark(resources, self._build_outcome(_DEAD))
+        self._estimate = TokenUsage()
         self.usages: list[RequestUsage] = []
 
+    def announce(self, chars: int, answer_tokens: int, *, requests: int = 1) -> None:
+        """Hold the highest possible cost, and note that the first request is sent.
+
+        Args:
+            chars: How many characters are sent, in all requests.
+            answer_tokens: The limit of the answers.
+            requests: How many requests are meant to be sent.
+
+        Raises:
+            PaymentRequired: A budget does not cover it.
+        """
+        prompt_tokens = chars // ESTIMATED_CHARS_PER_TOKEN
+        commit_with_budget_hold(
+            self._resources,
+            self._turn,
+            prompt_tokens,
+            self.build_announcement(TokenUsage(prompt=prompt_tokens // requests)),
+            answer_tokens=answer_tokens,
+            hold_seconds=UNSTORED_HOLD_SECONDS,
+        )
+
+    def build_announcement(self, estimate: TokenUsage) -> Callable[[Sequence[Write]], None]:
+        """Return what notes that the first request is sent, together with the writes of a hold.
+
+        Args:
+            estimate: What a request has used if its function dies.
+        """
+        self._estimate = estimate
+        put = self._mark.build_put(self._build_dead_usage())
+
+        def commit(hold_writes: Sequence[Write]) -> None:
+            try:
+                self._resources.tables.write_items(*hold_writes, put)
+            except TransactionCanceled as refused:
+                from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
+
+                raise AccountsChanged from refused
+
+        return commit
+
+    def announce_next(self) -> None:
+        """Note that one more request is sent, as those before it are accounted for.
+
+        Raises:
+            ServiceUnavailable: The turn took too long.
+        """
+        self._mark.note_next([*self.usages, self._build_dead_usage()])
+
     def add(self, tokens: TokenUsage, outcome: str, *, is_estimated: bool = False) -> None:
-        """Note a request.
+        """Note that a request is over.
 
         Args:
             tokens: What it has used.
@@ -66,51 +126,28 @@ class UnstoredAccounting:
             terminal = DoneEvent()
         elif isinstance(terminal, ProviderError):
             terminal = ErrorEvent(message=terminal.message, code=terminal.code, retryable=terminal.retryable)
-        outcome = build_turn_outcome(self._resources, self._turn, terminal, TurnState(round=1))
-        self._resources.tables.write_items(*build_turn_end_writes(self._resources, outcome, self.usages))
+        writes = build_turn_end_writes(self._resources, self._build_outcome(terminal), self.usages)
+        try:
+            self._resources.tables.write_items(*writes, self._mark.build_close())
+        except TransactionCanceled:  # it was so slow that the sweep has taken its function for dead
+            observability.log_warning("request.accounted_as_dead", turn=self._turn.id)
 
+    def _build_outcome(self, terminal: TerminalEvent) -> TurnOutcome:
+        return build_turn_outcome(self._resources, self._turn, terminal, TurnState(round=1))
 
-def hold_budget_of_unstored_turn(resources: Resources, turn: Turn, chars: int, answer_tokens: int) -> None:
-    """Hold the highest possible cost of the only request of a turn that is stored nowhere.
-
-    Args:
-        resources: Of the process.
-        turn: The turn.
-        chars: How many characters are sent.
-        answer_tokens: The limit of the answer.
-
-    Raises:
-        PaymentRequired: A budget does not cover it.
-    """
-    commit = partial(write_unstored_hold, resources)
-    commit_with_budget_hold(
-        resources,
-        turn,
-        chars // ESTIMATED_CHARS_PER_TOKEN,
-        commit,
-        answer_tokens=answer_tokens,
-        hold_seconds=UNSTORED_HOLD_SECONDS,
-    )
-
-
-def write_unstored_hold(resources: Resources, hold_writes: Sequence[Write]) -> None:
-    """Write a hold that goes along with nothing else.
-
-    Args:
-        resources: Of the process.
-        hold_writes: As `reserve_budget_and_commit` builds them.
-
-    Raises:
-        AccountsChanged: The accounts have changed since they were read.
-    """
-    if not hold_writes:
-        return
-    try:
-        resources.tables.write_items(*hold_writes)
-    except TransactionCanceled as refused:
-        from fermata.usage.budgets.holds import AccountsChanged  # imported here because it is rare
-
-        raise AccountsChanged from refused
+    def _build_dead_usage(self) -> RequestUsage:
+        """Return the ledger row of a request whose function dies. It is not billable, as nobody was answered."""
+        return build_request_usage(
+            self._resources,
+            self._turn,
+            self._estimate,
+            round_=1,
+            attempt=1,
+            request_number=0,
+            outcome=DEAD_REQUEST_OUTCOME,
+            billable=False,
+            estimated=True,
+        )
 
 
 def build_unstored_turn(resources: Resources, caller: Caller, scope: str, choice: ModelChoice) -> Turn:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from fermata.aws.resources import Resources
 from fermata.domain.fair_order import interleave_owners
+from fermata.turns.generate.request_mark import REQUEST_SORT_KEY
 from fermata.turns.turn import OPEN_SHARDS
 
 MAX_PERIOD_MINUTES = 256
@@ -25,16 +26,33 @@ class OpenTurn:
     """Epoch seconds."""
 
 
-def list_open_turns(resources: Resources, newest_start: str) -> list[OpenTurn]:
-    """Return the open turns that were started until `newest_start` (an ISO instant), oldest first."""
+@dataclass(frozen=True, slots=True)
+class OpenTurns:
+    """What the index lists, oldest first.
+
+    Attributes:
+        stored: Turns.
+        unstored: Turns that are stored nowhere, of which a request was marked (turns/generate/request_mark.py).
+    """
+
+    stored: list[OpenTurn]
+    unstored: list[OpenTurn]
+
+
+def list_open_turns(resources: Resources, newest_start: str) -> OpenTurns:
+    """Return the open turns that were started until `newest_start` (an ISO instant)."""
     table = resources.settings.bridges_table
-    turns: list[OpenTurn] = []
+    found = OpenTurns([], [])
     for shard in range(OPEN_SHARDS):
         rows = resources.tables.query_index(
             table, "open", ("open", f"open#{shard}"), max_sort=("openSince", newest_start)
         )
-        turns.extend(_open_turn_from_keys(row["pk"], row["openSince"]) for row in rows)
-    return sorted(turns, key=lambda turn: turn.started_at)
+        for row in rows:
+            turns = found.unstored if row["sk"] == REQUEST_SORT_KEY else found.stored
+            turns.append(_open_turn_from_keys(row["pk"], row["openSince"]))
+    for turns in (found.stored, found.unstored):
+        turns.sort(key=lambda turn: turn.started_at)
+    return found
 
 
 def _open_turn_from_keys(pk: str, open_since: str) -> OpenTurn:

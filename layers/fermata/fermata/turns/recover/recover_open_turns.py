@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
+from fermata.turns.generate.request_mark import MARKED_REQUEST_SECONDS, account_for_dead_request
 from fermata.turns.prompt_queue.start_queued_prompt import start_queued_prompts
 from fermata.turns.recover.open_turn_list import (
     OpenTurn,
@@ -17,7 +18,10 @@ from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import build_entry_key
 
 SWEEP_SECONDS = 40.0
-"""Of the function's 60, of which queued prompts and webhooks have 13; a call that has begun may take longer."""
+"""Of the function's 60, of which queued prompts and webhooks have 13 and dead requests 3; a call that has begun may
+take longer."""
+ACCOUNTING_SECONDS = 3.0
+"""For requests of no stored turn whose functions have died."""
 START_SECONDS = 25.0
 """Of these, for turns that never started."""
 UNSTARTED_SECONDS = 3600.0
@@ -45,7 +49,8 @@ def recover_open_turns(resources: Resources, start_grace_seconds: float | None =
         How many open turns are older than that.
     """
     grace = resources.settings.start_grace_seconds if start_grace_seconds is None else start_grace_seconds
-    turns = list_open_turns(resources, resources.clock.now_iso(-grace))
+    found = list_open_turns(resources, resources.clock.now_iso(-grace))
+    turns = found.stored
     sweep = _Sweep(resources, grace)
     if grace == 0:
         for turn in turns:
@@ -53,6 +58,7 @@ def recover_open_turns(resources: Resources, start_grace_seconds: float | None =
     else:
         sweep.start_unstarted_turns(turns)
         sweep.recover_silent_turns(turns)
+    sweep.account_for_dead_requests(found.unstored)
     start_queued_prompts(resources, resources.clock.now_iso(-grace))
     return len(turns)
 
@@ -134,6 +140,23 @@ class _Sweep:
             )
         except Exception:  # noqa: BLE001 - logged whole; the next run tries again
             observability.log_exception("turn.recovery_failed", tenant=turn.tenant, turn=turn.id)
+
+    def account_for_dead_requests(self, turns: list[OpenTurn]) -> None:
+        """Write the ledger rows of requests whose functions have died, as many as there is time for (decision 0660)."""
+        until = self._resources.clock.monotonic() + ACCOUNTING_SECONDS
+        newest_start = self._resources.clock.time() - MARKED_REQUEST_SECONDS
+        dead = [turn for turn in turns if turn.started_at <= newest_start]
+        for few in _split(dead, STARTS_BETWEEN_LOOKS_AT_THE_CLOCK):
+            if self._resources.clock.monotonic() >= until:
+                observability.log_warning("sweep.incomplete", step="account", open=len(dead))
+                return
+            self._resources.clock.map_in_threads(self._account, few, CALLS_AT_ONCE)
+
+    def _account(self, turn: OpenTurn) -> None:
+        try:
+            account_for_dead_request(self._resources, turn.tenant, turn.id)
+        except Exception:  # noqa: BLE001 - logged whole; the next run tries again
+            observability.log_exception("request.accounting_failed", tenant=turn.tenant, turn=turn.id)
 
     def _is_over(self, seconds: float) -> bool:
         return self._resources.clock.monotonic() - self._begun_at >= seconds
