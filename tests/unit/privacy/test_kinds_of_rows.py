@@ -39,6 +39,7 @@ NOT_IN_THE_TENANT = {
     "at#*": OF_LEASES,
     "slow#*": OF_LEASES,
     "mcp-delivered": "A mark without words, in the partition of its turn.",
+    "request": "Of a turn that is stored nowhere. After five minutes it is a row of the ledger, and names nobody.",
     "x#*": OF_LEASES,
     "x#*#*#*": OF_LEASES,
 }
