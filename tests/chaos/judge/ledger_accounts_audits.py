@@ -62,7 +62,7 @@ def may_be_unsent(evidence: Evidence, row: Row) -> bool:
     if not row["estimated"] or row["billable"] or row["completion"] or row["tried"]:
         return False
     if not row["conversation"]:  # of no stored turn: it is announced by its mark
-        return row["outcome"] == "died"
+        return bool(row["outcome"] == "died")
     announcement, following = find_announcement(evidence, row["turn"], int(row["round"]), int(row["attempt"]))
     if announcement is None or following is None or following.event["type"] in ("text", "reasoning", "requestFailed"):
         return False

@@ -68,7 +68,8 @@ class RequestMark:
         """
         update = Update(
             self._resources.settings.bridges_table,
-            *self._key.values(),
+            self._key["pk"],
+            self._key["sk"],
             "SET #data = :data, sent = :sent",
             {":data": self._encode(usages), ":sent": self._sent + 1, ":was": self._sent},
             names={"#data": "data", "#open": "open"},
