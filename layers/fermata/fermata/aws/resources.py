@@ -18,6 +18,7 @@ from fermata.aws.dynamodb_client import DynamoClient
 from fermata.aws.fault_injection import FaultInjector
 from fermata.aws.item_responses import read_items_as_json
 from fermata.aws.message_queue import MessageQueue
+from fermata.aws.quick_requests import build_requests_quickly
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
 from fermata.aws.vector_bucket import VectorBucket
@@ -43,6 +44,8 @@ GARBAGE_THRESHOLDS = (5_000, 20, 20)
 
 ServiceName = Literal["dynamodb", "s3", "kms", "stepfunctions"]
 SERVICES: tuple[ServiceName, ...] = get_args(ServiceName)
+QUICK_SERVICES = ("dynamodb", "kms", "stepfunctions")
+"""Services with one endpoint for all calls of a client."""
 _clients_created_early: dict[str, Any] = {}
 _client_creation_lock = threading.Lock()
 """boto3's session must not create clients in two threads at once, as the first requests of a process would let it."""
@@ -152,4 +155,7 @@ def _create_missing_clients(services: Iterable[ServiceName]) -> None:
 
 def _create_client(service: Any) -> Any:
     with _client_creation_lock:
-        return boto3.client(service, config=S3_CONFIG if service == "s3" else CLIENT_CONFIG)
+        client = boto3.client(service, config=S3_CONFIG if service == "s3" else CLIENT_CONFIG)
+    if service in QUICK_SERVICES:
+        build_requests_quickly(client)
+    return client
