@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PROMPT ABOUT # unchanged: a shell would interpret its quotes
 
 help: ## list the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 install: ## create both environments from their locks, with what the tests need
 	@$(MAKE) -s --no-print-directory -j2 .venv/.installed .venv-emulator/.installed

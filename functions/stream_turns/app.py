@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from fermata.agents.registry import get_tool_namer
 from fermata.aws.resources import get_resources, prepare_function
-from fermata.client_protocols.client_messages import read_native_prompt
+from fermata.client_protocols.client_messages import ClientPrompt, read_native_prompt
 from fermata.client_protocols.client_turns import download_prompt_files
 from fermata.client_protocols.log_response import get_log_poller, handler_pool, send_log
 from fermata.conversations import conversation_store, message_views
@@ -80,9 +80,25 @@ def post_prompt(context: RequestContext) -> Response:
     body = context.parse_body(ChatBody)
     if context.tenant.dialect == "instatic":
         check_instatic_images(body)
-    tool_names = select_tool_names(context)
     sent = read_native_prompt(body)
-    prompt = TurnPrompt(
+    prompt = _build_prompt(context, body, sent)
+    if sent.download:
+        known = find_started_turn(context.resources, context.caller, prompt.idempotency_key, prompt.digest)
+        if known:
+            return _respond_with_started_turn(context, known)
+        prompt = download_prompt_files(context.resources, context.caller, sent, prompt)
+    start = partial(start_turn, context.resources, context.caller)
+    if body.when_busy != "enqueue" or context.tenant.dialect == "instatic":
+        return _respond_with_started_turn(context, start(prompt))
+    started = start_or_enqueue(context.resources, context.caller, prompt, start)
+    if isinstance(started, StartedTurn):
+        return _respond_with_started_turn(context, started)
+    return Response(202, {"queuedPrompt": build_prompt_view(started)})
+
+
+def _build_prompt(context: RequestContext, body: ChatBody, sent: ClientPrompt) -> TurnPrompt:
+    tool_names = select_tool_names(context)
+    return TurnPrompt(
         scope=context.path_parameters["scope"],
         conversation_id=body.conversation_id,
         content=sent.content,
@@ -104,18 +120,6 @@ def post_prompt(context: RequestContext) -> Response:
         interrupts=body.when_busy == "interrupt" and context.tenant.dialect != "instatic",
         is_cancelled_on_disconnect=is_cancelled_on_disconnect(context),
     )
-    if sent.download:
-        known = find_started_turn(context.resources, context.caller, prompt.idempotency_key, prompt.digest)
-        if known:
-            return _respond_with_started_turn(context, known)
-        prompt = download_prompt_files(context.resources, context.caller, sent, prompt)
-    start = partial(start_turn, context.resources, context.caller)
-    if body.when_busy != "enqueue" or context.tenant.dialect == "instatic":
-        return _respond_with_started_turn(context, start(prompt))
-    started = start_or_enqueue(context.resources, context.caller, prompt, start)
-    if isinstance(started, StartedTurn):
-        return _respond_with_started_turn(context, started)
-    return Response(202, {"queuedPrompt": build_prompt_view(started)})
 
 
 @router.handles(turns.UNDO_TURN)

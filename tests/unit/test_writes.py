@@ -48,7 +48,7 @@ UNCONDITIONAL: dict[str, str] = {
     "billing/deliver_usage_report.py:_close_report": "deletes a report that was taken, whose id is never used again",
     "limits/leases.py:build_lease_removal": "stands beside the last log entry of its turn",
     "turns/webhooks/deliver_entry.py:deliver_queued_entry": "deletes a mark of a log entry, whose number is used once",
-    "remote_tools/tool_registry.py:store_tool": "deletes a former version of a tool, whose id is never used again",
+    "remote_tools/stored_tools.py:store_tool": "deletes a former version of a tool, whose id is never used again",
     "plans/drafts/publishing.py:_write_pages": "its key is of one edition, and its content the same each time",
     "plans/drafts/publishing.py:_flip_head": "stands beside the site's number",
     "plans/drafts/publishing.py:_delete_dropped_editions": "deletes an edition that is not kept",

@@ -42,6 +42,17 @@ class ChatCompletions:
         return openai_error_body(rejection)
 
 
+def _add_prompt(builder: MessagesRequestBuilder, message: Body) -> None:
+    content = message["content"]
+    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        if part["type"] == "text":
+            builder.add_prompt(part["text"])
+        else:
+            builder.add_image()
+    for _ in message.get("images") or ():
+        builder.add_image()
+
+
 def messages_request_from_chat(body: Body) -> Body:
     """Translate messages with roles, which Ollama's protocol has too."""
     system = next((message["content"] for message in body["messages"] if message["role"] == "system"), "")
@@ -49,15 +60,7 @@ def messages_request_from_chat(body: Body) -> Body:
     for message in body["messages"]:
         match message["role"]:
             case "user":
-                content = message["content"]
-                parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-                for part in parts:
-                    if part["type"] == "text":
-                        builder.add_prompt(part["text"])
-                    else:
-                        builder.add_image()
-                for _ in message.get("images") or ():
-                    builder.add_image()
+                _add_prompt(builder, message)
             case "assistant":
                 if message["content"]:
                     builder.add_message("assistant", {"type": "text", "text": message["content"]})

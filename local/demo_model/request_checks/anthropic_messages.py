@@ -7,7 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.demo_model.merged_messages import ContentBlock, MergedMessage, fingerprint, merge_messages, sign_thinking
+from local.demo_model.merged_messages import ContentBlock, MergedMessage, merge_messages
+from local.demo_model.request_checks.anthropic_thinking import (
+    THINKING_KINDS,
+    check_thinking_blocks,
+    check_thinking_setting,
+    read_model_version,
+)
 from local.demo_model.request_checks.errors import RequestRejected, require
 from local.demo_model.request_checks.image_sizes import find_media_type, measure_longest_side
 from local.demo_model.request_checks.tool_schemas import check_schema
@@ -19,7 +25,6 @@ MAX_SIDE_PIXELS = 8_000
 MAX_LARGE_IMAGES = 20
 """In a request with more images, each side has at most MAX_SIDE_OF_MANY_PIXELS."""
 MAX_SIDE_OF_MANY_PIXELS = 2_000
-THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 
 _MEMBERS = {
     "model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream", "temperature", "top_p", "top_k",
@@ -34,7 +39,6 @@ _BLOCK_MEMBERS = {
     "redacted_thinking": {"data"},
 }
 _ROLES = {"text": None, "image": "user", "tool_result": "user"}
-_THINKING = ("thinking", "redacted_thinking")
 _IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
@@ -56,8 +60,8 @@ def check_request(headers: Mapping[str, str], body: Any) -> None:
     _check_images(merged_messages)
     _check_pairs(merged_messages)
     _check_cache_breakpoints(body, merged_messages)
-    _check_thinking_setting(headers, body, merged_messages)
-    _check_thinking_blocks(body, merged_messages)
+    check_thinking_setting(headers, body, merged_messages)
+    check_thinking_blocks(body, merged_messages)
 
 
 def _check_frame(body: dict[str, Any]) -> None:
@@ -123,7 +127,7 @@ def _check_block(where: str, role: str, block: ContentBlock) -> None:
     require(
         _ROLES.get(kind, "assistant") in (None, role), f"{where}: `{kind}` blocks are not allowed in {role} messages"
     )
-    allowed = _BLOCK_MEMBERS[kind] | ({"cache_control"} if kind not in _THINKING else set()) | {"type"}
+    allowed = _BLOCK_MEMBERS[kind] | ({"cache_control"} if kind not in THINKING_KINDS else set()) | {"type"}
     for name in sorted(block.keys() - allowed):
         raise RequestRejected(f"{where}.{kind}.{name}: Extra inputs are not permitted")
     match kind:
@@ -186,7 +190,8 @@ def _check_final_blocks(messages: list[MergedMessage]) -> None:
         )
         kind = kinds[-1]
         require(
-            kind not in _THINKING, f"messages.{index}: The final block in an assistant message cannot be `thinking`."
+            kind not in THINKING_KINDS,
+            f"messages.{index}: The final block in an assistant message cannot be `thinking`.",
         )
 
 
@@ -246,77 +251,8 @@ def _check_cache_breakpoints(body: dict[str, Any], messages: list[MergedMessage]
     )
 
 
-def _check_thinking_setting(headers: Mapping[str, str], body: dict[str, Any], messages: list[MergedMessage]) -> None:
-    setting = body.get("thinking") or {}
-    version = _version(body["model"])
-    kind = setting.get("type")
-    if "block_binding" in setting:
-        require(
-            THINKING_BINDING_BETA in headers.get("anthropic-beta", ""),
-            "thinking.block_binding: Extra inputs are not permitted",
-        )
-    if kind == "adaptive" and version:
-        require(version >= (4, 6), "adaptive thinking is not supported on this model")
-    if kind != "enabled":
-        return
-    other = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
-    require(not version or version < (4, 7), f'"thinking.type.enabled" is not supported for this model. {other}')
-    budget = setting.get("budget_tokens", 0)
-    require(budget >= 1024, "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
-    require(budget < body["max_tokens"], "`max_tokens` must be greater than `thinking.budget_tokens`.")
-    if len(messages) > 1 and messages[-1].blocks[0]["type"] == "tool_result":
-        kind = messages[-2].blocks[0]["type"]
-        require(
-            kind in _THINKING,
-            f"Expected `thinking` or `redacted_thinking`, but found `{kind}`. When `thinking` is enabled, a final "
-            "`assistant` message must start with a thinking block.",
-        )
-
-
-def _check_thinking_blocks(body: dict[str, Any], messages: list[MergedMessage]) -> None:
-    binding = (body.get("thinking") or {}).get("block_binding") or {}
-    is_bound = (_version(body["model"]) or (0, 0)) >= (5, 1) and binding.get("prefix_mismatch_behavior") != "drop_block"
-    for index, message in enumerate(messages):
-        kinds = [block["type"] for block in message.blocks]
-        if any(kind in _THINKING for kind in kinds):
-            require(
-                kinds[0] in _THINKING, f"messages.{index}: the first block must be `thinking` or `redacted_thinking`."
-            )
-        for number, block in enumerate(message.blocks):
-            if block["type"] == "thinking":
-                _check_signature(f"messages.{index}.content.{number}", body, messages[:index], block, is_bound)
-
-
-def _check_signature(
-    where: str, body: dict[str, Any], preceding_messages: list[MergedMessage], block: ContentBlock, is_bound: bool
-) -> None:
-    """Check a signature that this server has made. Other signatures are accepted."""
-    signature = block.get("signature")
-    require(isinstance(signature, str), f"{where}.thinking.signature: Field required")
-    require(isinstance(block.get("thinking"), str), f"{where}.thinking.thinking: Field required")
-    maker, _, rest = str(signature).partition(".")
-    if maker != "demo":
-        require(bool(signature), f"{where}: Invalid `signature` in `thinking` block")
-        return
-    own_fingerprint, _, _ = rest.partition(".")
-    require(
-        own_fingerprint == fingerprint(body["model"], block["thinking"]),
-        f"{where}: Invalid `signature` in `thinking` block",
-    )
-    if is_bound:
-        require(
-            signature == sign_thinking(body, preceding_messages, block["thinking"]),
-            f"{where}: The block is bound to a different conversation",
-        )
-
-
 def _max_output_tokens(model: str) -> int:
     """Get the output limit of models of this version, by the most limited one."""
-    version = _version(model) or (9, 0)
+    version = read_model_version(model) or (9, 0)
     limits = (((3, 5), 4096), ((3, 7), 8192), ((4, 5), 32_000), ((4, 6), 64_000))
     return next((limit for newer_version, limit in limits if version < newer_version), 128_000)
-
-
-def _version(model: str) -> tuple[int, int] | None:
-    match = re.match(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)", model)
-    return (int(match[1]), int(match[2] or 0)) if match else None

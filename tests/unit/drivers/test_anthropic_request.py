@@ -13,7 +13,8 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols.anthropic_messages.request import build_request_body
 from local.demo_model.merged_messages import merge_messages, sign_thinking, without_cache_control
-from local.demo_model.request_checks.anthropic_messages import THINKING_BINDING_BETA, check_request
+from local.demo_model.request_checks.anthropic_messages import check_request
+from local.demo_model.request_checks.anthropic_thinking import THINKING_BINDING_BETA
 from local.demo_model.request_checks.errors import RequestRejected
 from tests.unit.drivers.conversation_builders import (
     MODEL,

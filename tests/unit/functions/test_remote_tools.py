@@ -10,6 +10,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict
 from fermata.drivers.transport import url_guard
 from fermata.remote_tools import tool_registry
+from fermata.remote_tools.stored_tools import read_definitions, read_registered_tools
 from fermata.remote_tools.tool_definition import open_tool_secrets
 from functions.credentials import app
 from tests.proxy_events import make_proxy_event
@@ -130,7 +131,7 @@ def test_headers_and_secret_are_replaced_while_running_turns_keep_theirs(
     _, second = send("PATCH", "/tools/pim.getProduct", bakery, {"staticHeaders": {"x-new": "2"}})
     _, third = send("PATCH", "/tools/pim.getProduct", bakery, {"rotateSigningSecret": True})
     ids = [body["tool"]["definition"] for body in (first, second, third)]
-    definitions = tool_registry.read_definitions(resources, "bakery", ids)
+    definitions = read_definitions(resources, "bakery", ids)
     secrets = [open_tool_secrets(resources, definitions[one]) for one in ids]
     assert [one.headers for one in secrets if one] == [{"x-api-key": KEY}, {"x-new": "2"}, {"x-new": "2"}]
     assert secrets[2] is not None
@@ -157,17 +158,17 @@ def test_versions_that_no_turn_can_use_any_more_are_deleted(
     tool_registry.register_tool(resources, CALLER, manifest, ENDPOINT, replace=True)
     clock.advance(resources.settings.turn_lifetime_seconds - 10)
     change(enabled=False)
-    assert old in tool_registry.read_definitions(resources, "bakery", [old])
+    assert old in read_definitions(resources, "bakery", [old])
     clock.advance(60)
     change(enabled=True)
-    assert tool_registry.read_definitions(resources, "bakery", [old]) == {}
+    assert read_definitions(resources, "bakery", [old]) == {}
 
 
 def test_of_two_changes_at_once_one_is_refused(
     resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(bakery)
-    read = tool_registry.read_registered_tools
+    read = read_registered_tools
     seen = read(resources, "bakery")
     tool_registry.change_tool(resources, CALLER, "pim.getProduct", tool_registry.ToolChange(enabled=False))
     monkeypatch.setattr(tool_registry, "read_registered_tools", lambda *_: seen)

@@ -9,10 +9,10 @@ from fermata.agents.tool_listing import list_tools
 from fermata.domain.agent_ids import SCOPES
 from fermata.domain.tools import ToolOutput
 from fermata.domain.untrusted_text import FRAMES_RULE
-from fermata.tools.calls.pipeline import AdmittedCall, Dispatch, admit_call, apply_result_policy, choose_dispatch
+from fermata.tools.calls.pipeline import AdmittedCall, admit_call, apply_result_policy
 from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.site.toolset import SITE_TOOLSET
-from fermata.tools.tool import NoInput, Tool, ToolContext
+from fermata.tools.tool import Execution, NoInput, Tool, ToolContext
 from fermata.tools.tool_factory import EVERYONE, DeferredHandler
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
@@ -80,13 +80,12 @@ def test_an_added_tool_is_listed_offered_and_documented(site: Toolset, tool: Too
 
 def test_an_added_server_tool_is_run_by_its_handler(site: Toolset) -> None:
     admitted, context = admit(site, "countToyPages", snapshot={"site": {"pages": [{}, {}]}})
-    assert choose_dispatch(admitted, browser_seconds=90) is Dispatch.RUN
     assert apply_result_policy(admitted.tool, run_tool(admitted, context)) == ToolOutput.success(2)
 
 
 def test_an_added_browser_tool_is_sent_to_the_browser(site: Toolset) -> None:
     admitted, _ = admit(site, "site_clear_toy_canvas", {"unknown": 1})
-    assert choose_dispatch(admitted, browser_seconds=90) is Dispatch.BROWSER
+    assert admitted.tool.execution is Execution.BROWSER
     assert admitted.arguments == {}
 
 

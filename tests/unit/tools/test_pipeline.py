@@ -12,18 +12,16 @@ from fermata.domain.caller import Capability
 from fermata.domain.tools import ToolImage, ToolOutput
 from fermata.tools.calls.pipeline import (
     AdmittedCall,
-    Dispatch,
     admit_call,
     apply_result_policy,
     build_effect_key,
-    choose_dispatch,
     get_answer_capability,
     get_timeout_seconds,
     needs_started_mark,
     parse_tool_output,
 )
 from fermata.tools.site.toolset import SITE_TOOLSET
-from fermata.tools.tool import Access, Approval, Execution, ResultPolicy, Tool, ToolInput
+from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolInput
 from tests.unit.tools.builders import (
     ALL_CAPABILITIES,
     EchoInput,
@@ -157,13 +155,6 @@ def test_an_error_of_a_models_own_validator_is_reported_like_one_of_the_schema()
     assert message == "Invalid input for echo: number: must be even."
 
 
-def test_a_call_that_needs_approval_is_marked() -> None:
-    assert not get_admitted(admit_call(make_toolset(make_tool()), make_call(), make_context())).needs_approval
-    assert get_admitted(
-        admit_call(make_toolset(make_tool(approval=Approval.ALWAYS)), make_call(), make_context())
-    ).needs_approval
-
-
 def test_a_confirmation_flag_counts_only_when_it_is_true() -> None:
     class Delete(ToolInput):
         confirmed: bool | None = None
@@ -178,25 +169,6 @@ def test_a_confirmation_flag_counts_only_when_it_is_true() -> None:
 
 def make_browser_tool(**changes: Any) -> Tool:
     return make_tool(**{"execution": Execution.BROWSER, "handler": None, **changes})
-
-
-@pytest.mark.parametrize(
-    ("tool", "dispatch"),
-    [
-        (make_tool(), Dispatch.RUN),
-        (make_tool(execution=Execution.REMOTE, timeout_seconds=600), Dispatch.RUN),
-        (make_browser_tool(), Dispatch.BROWSER),
-        (make_browser_tool(timeout_seconds=5), Dispatch.BROWSER),
-        (make_browser_tool(timeout_seconds=3600), Dispatch.HOLD),
-        (make_browser_tool(approval=Approval.ALWAYS), Dispatch.HOLD),
-        (make_tool(approval=Approval.ALWAYS), Dispatch.HOLD),
-    ],
-)
-def test_the_tool_decides_where_its_call_goes(tool: Tool, dispatch: Dispatch) -> None:
-    assert (
-        choose_dispatch(get_admitted(admit_call(make_toolset(tool), make_call(), make_context())), browser_seconds=90)
-        is dispatch
-    )
 
 
 def test_the_timeout_of_a_tool_overrides_the_settings() -> None:

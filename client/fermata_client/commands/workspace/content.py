@@ -1,6 +1,8 @@
 """`fermata content`: list and show documents, export, import or delete a space, index its search."""
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -153,25 +155,34 @@ def import_content(space: str, source: Path, url: str | None, token: str | None)
             done = client.import_project_files(space, files)
         click.echo(f"{done['written']} written, {done['deleted']} deleted, {done['models']} models")
         return
+    models, documents = _read_export(source)
+    with connect_to_service(url, token) as client:
+        counts = Counter(_import_in_parts(client, space, models, documents))
+    click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())) or "nothing to import")
+    if counts["refused"]:
+        raise SystemExit(1)
+
+
+def _read_export(source: Path) -> tuple[list[Any], list[Any]]:
+    """Return the models and the documents of a JSON file."""
     if source.stat().st_size > MAX_IMPORTED_FILE_BYTES:
         raise click.ClickException(f"{source} is larger than {MAX_IMPORTED_FILE_BYTES // 1_000_000} MB.")
     try:
         whole = json.loads(source.read_text("utf-8"))
-        models, documents = list(whole.get("models", [])), list(whole.get("documents", []))
+        return list(whole.get("models", [])), list(whole.get("documents", []))
     except (ValueError, AttributeError, TypeError) as error:
         raise click.ClickException(f"{source} is no export of a space: {error}") from error
-    counts: dict[str, int] = {}
-    with connect_to_service(url, token) as client:
-        for start in range(0, max(1, len(documents)), IMPORTED_AT_ONCE):
-            part = documents[start : start + IMPORTED_AT_ONCE]
-            for item in client.import_content(space, models if start == 0 else [], part):
-                counts[item["outcome"]] = counts.get(item["outcome"], 0) + 1
-                if item["outcome"] == "refused":
-                    place = strip_control_chars(f"{item['model']}/{item['id']}: {item.get('error', '')}")
-                    click.echo(f"refused {place}", err=True)
-    click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())) or "nothing to import")
-    if counts.get("refused"):
-        raise SystemExit(1)
+
+
+def _import_in_parts(client: FermataClient, space: str, models: list[Any], documents: list[Any]) -> Iterator[str]:
+    """Send models and documents, and yield what became of each; say why one was refused."""
+    for start in range(0, max(1, len(documents)), IMPORTED_AT_ONCE):
+        part = documents[start : start + IMPORTED_AT_ONCE]
+        for item in client.import_content(space, models if start == 0 else [], part):
+            if item["outcome"] == "refused":
+                place = strip_control_chars(f"{item['model']}/{item['id']}: {item.get('error', '')}")
+                click.echo(f"refused {place}", err=True)
+            yield item["outcome"]
 
 
 @content.command("delete")

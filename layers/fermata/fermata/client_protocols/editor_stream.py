@@ -102,14 +102,8 @@ async def _send_calls(resources: Resources, editor: OpenEditor, close: Callable[
             return
         if known.call_count > sent:
             for call in await _run(list_new_calls, resources, known, sent):
-                yield _to_line(
-                    {
-                        "type": "toolRequest",
-                        "requestId": call.request_id,
-                        "toolName": call.tool_name,
-                        "input": call.input,
-                    }
-                )
+                request = {"requestId": call.request_id, "toolName": call.tool_name, "input": call.input}
+                yield _to_line({"type": "toolRequest", **request})
                 sent = int(call.request_id)
             # A call that was made since the editor's row was read may have been sent, too.
             sent = max(sent, known.call_count)

@@ -8,9 +8,10 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_ENDPOINT_PREFIX, BUILT_IN_TOOLS_BY_NAME, BuiltInTool
 from fermata.remote_tools.built_in.host_names import HOSTS_OPTION, check_host_names
+from fermata.remote_tools.stored_tools import make_definition, read_registered_tools, store_tool
 from fermata.remote_tools.tool_definition import RegisteredTool, ToolSecrets, to_tool_view
 from fermata.remote_tools.tool_manifest import normalize_tool_name
-from fermata.remote_tools.tool_registry import StoredTool, make_definition, read_registered_tools, store_tool
+from fermata.remote_tools.tool_registry import StoredTool
 
 API_KEY_MEMBER = "api-key"
 MAX_OPTION_CHARS = 1000

@@ -12,6 +12,7 @@ from fermata.remote_tools.built_in.host_names import may_reach_any_host
 from fermata.remote_tools.deployment_tools import DEPLOYMENT_ID_PREFIX, get_deployment_tools, list_deployment_lines
 from fermata.remote_tools.manifest_tool_executor import MAX_TOTAL_SECONDS
 from fermata.remote_tools.provider_alias import RESERVED_ALIASES, make_provider_alias
+from fermata.remote_tools.stored_tools import read_definitions
 from fermata.remote_tools.tool_definition import (
     RegisteredTool,
     RegisteredTools,
@@ -21,7 +22,6 @@ from fermata.remote_tools.tool_definition import (
     open_tool_secrets,
 )
 from fermata.remote_tools.tool_manifest import ToolManifest, normalize_tool_name
-from fermata.remote_tools.tool_registry import read_definitions
 from fermata.tools.tool import Access, Approval, Execution, JsonInput, Risk, Tool, ToolContext
 from fermata.tools.toolset import Toolset, list_tool_names
 

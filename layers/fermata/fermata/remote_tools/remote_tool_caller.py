@@ -24,9 +24,9 @@ from fermata.remote_tools.manifest_tool_executor import (
 from fermata.remote_tools.paid_request_report import PaidRequest
 from fermata.remote_tools.pinned_tools import load_definitions, read_tool_secrets
 from fermata.remote_tools.signed_tool_attempt import RemoteCall, RemoteCallContext, RemoteEndpoint
+from fermata.remote_tools.stored_tools import read_registered_tools
 from fermata.remote_tools.tool_definition import RegisteredTools, ToolDefinition, ToolSecrets
 from fermata.remote_tools.tool_manifest import normalize_tool_name
-from fermata.remote_tools.tool_registry import read_registered_tools
 from fermata.signed_requests.signed_post import open_guarded_connection
 
 TOOL_LIST_CACHE_SECONDS = 60

@@ -1,35 +1,33 @@
-"""Register, change, list and remove the remote tools of a tenant."""
+"""Register, change, list and remove the remote tools of a tenant. `stored_tools.py` has their rows."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from fermata.aws import observability
-from fermata.aws.clock import new_id
-from fermata.aws.dynamodb_items_and_writes import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.remote_tools.registration_checks import check_endpoint, check_scopes, check_static_headers
 from fermata.remote_tools.reserved_names import is_built_in_name
+from fermata.remote_tools.stored_tools import (
+    make_definition,
+    open_current_secrets,
+    read_definitions,
+    read_registered_tools,
+    read_tool_definition,
+    store_tool,
+)
 from fermata.remote_tools.tool_definition import (
-    MAX_SECRET_BYTES,
     RegisteredTool,
     RegisteredTools,
     ToolDefinition,
     ToolSecrets,
-    build_definition_key,
-    build_tools_key,
-    encode_tool_secrets,
-    index_by_id,
-    open_tool_secrets,
-    seal_tool_secrets,
     to_tool_view,
 )
-from fermata.remote_tools.tool_manifest import ToolManifest, normalize_tool_name, parse_manifest
+from fermata.remote_tools.tool_manifest import normalize_tool_name, parse_manifest
 from fermata.signed_requests.signature import make_signing_secret
 
 MAX_TOOLS = 64
-MAX_RETIRED_VERSIONS = 200
 
 
 class StoredTool(NamedTuple):
@@ -89,15 +87,10 @@ def register_tool(
     check_scopes(scopes)
     sent_headers = check_static_headers(headers or {})
     key = normalize_tool_name(manifest.name)
-    if is_built_in_name(manifest.name):
-        raise Conflict(f"{manifest.name} is a built-in tool, which cannot be replaced. Choose another name.")
     registered = read_registered_tools(resources, caller.tenant)
     old = registered.tools.get(key)
-    if old is not None and not replace:
-        raise Conflict(f"There is a tool {old.name} already. Send 'replace': true to replace it.")
-    if old is None and len(registered.tools) >= MAX_TOOLS:
-        raise InvalidRequest(f"A tenant has {MAX_TOOLS} tools at most. Remove one that is not used.")
-    kept = _open_secrets(resources, caller.tenant, old.definition).signing_secrets if old else ()
+    _check_name(manifest.name, registered, old, replace=replace)
+    kept = open_current_secrets(resources, caller.tenant, old.definition).signing_secrets if old else ()
     new_secret = None if kept else make_signing_secret()
     secrets = ToolSecrets(headers=sent_headers, signing_secrets=kept or (new_secret or "",))
     definition = make_definition(
@@ -124,6 +117,16 @@ def register_tool(
     return StoredTool(to_tool_view(tool, definition), new_secret)
 
 
+def _check_name(name: str, registered: RegisteredTools, old: RegisteredTool | None, *, replace: bool) -> None:
+    """Check that a tool may have a name, and the tenant one more tool."""
+    if is_built_in_name(name):
+        raise Conflict(f"{name} is a built-in tool, which cannot be replaced. Choose another name.")
+    if old is not None and not replace:
+        raise Conflict(f"There is a tool {old.name} already. Send 'replace': true to replace it.")
+    if old is None and len(registered.tools) >= MAX_TOOLS:
+        raise InvalidRequest(f"A tenant has {MAX_TOOLS} tools at most. Remove one that is not used.")
+
+
 def change_tool(resources: Resources, caller: Caller, name: str, change: ToolChange) -> StoredTool:
     """Enable or disable a tool, replace its headers, or give it another signing secret.
 
@@ -141,7 +144,7 @@ def change_tool(resources: Resources, caller: Caller, name: str, change: ToolCha
     """
     registered = read_registered_tools(resources, caller.tenant)
     key, tool = _find_tool(registered, name)
-    definition = _read_definition(resources, caller.tenant, tool.definition)
+    definition = read_tool_definition(resources, caller.tenant, tool.definition)
     if definition.is_built_in and (change.headers is not None or change.rotates_secret):
         raise InvalidRequest(f"{tool.name} is a built-in tool: send its new key with PUT.")
     new_secret = make_signing_secret() if change.rotates_secret else None
@@ -150,23 +153,29 @@ def change_tool(resources: Resources, caller: Caller, name: str, change: ToolCha
         update["enabled"] = change.enabled
     new_definition = None
     if change.headers is not None or new_secret:
-        old = _open_secrets(resources, caller.tenant, tool.definition)
-        headers = old.headers if change.headers is None else check_static_headers(change.headers)
-        signing = (*old.signing_secrets[-1:], new_secret) if new_secret else old.signing_secrets
-        new_definition = make_definition(
-            resources,
-            caller.tenant,
-            definition.parsed_manifest,
-            definition.endpoint,
-            definition.scopes,
-            ToolSecrets(headers=headers, signing_secrets=signing),
-            forwards_authorization=definition.forwards_authorization,
-        )
+        new_definition = _replace_secrets(resources, definition, change.headers, new_secret)
         update["definition"] = new_definition.id
     changed = tool.model_copy(update=update)
     store_tool(resources, caller, registered, key, changed, new_definition)
     observability.log_audit_event("ai.tool.changed", tenant=caller.tenant, user=caller.user, tool=tool.name)
     return StoredTool(to_tool_view(changed, new_definition or definition), new_secret)
+
+
+def _replace_secrets(
+    resources: Resources, definition: ToolDefinition, headers: Mapping[str, str] | None, new_secret: str | None
+) -> ToolDefinition:
+    """Return a new version of a tool with other headers, or with a further signing secret, or both."""
+    old = open_current_secrets(resources, definition.tenant, definition.id)
+    signing = (*old.signing_secrets[-1:], new_secret) if new_secret else old.signing_secrets
+    return make_definition(
+        resources,
+        definition.tenant,
+        definition.parsed_manifest,
+        definition.endpoint,
+        definition.scopes,
+        ToolSecrets(headers=old.headers if headers is None else check_static_headers(headers), signing_secrets=signing),
+        forwards_authorization=definition.forwards_authorization,
+    )
 
 
 def remove_tool(resources: Resources, caller: Caller, name: str) -> None:
@@ -186,131 +195,8 @@ def remove_tool(resources: Resources, caller: Caller, name: str) -> None:
     observability.log_audit_event("ai.tool.removed", tenant=caller.tenant, user=caller.user, tool=tool.name)
 
 
-def read_registered_tools(resources: Resources, tenant: str) -> RegisteredTools:
-    """Return the list of a tenant's tools as it is stored now."""
-    return RegisteredTools.from_item(resources.tables.get_item_by_key(build_tools_key(resources, tenant)))
-
-
-def read_definitions(resources: Resources, tenant: str, ids: Collection[str]) -> dict[str, ToolDefinition]:
-    """Return versions of tools by their ids; those that are gone are missing."""
-    if not ids:
-        return {}
-    return index_by_id(
-        resources.tables.batch_get_by_keys({build_definition_key(resources, tenant, one) for one in ids})
-    )
-
-
-def make_definition(
-    resources: Resources,
-    tenant: str,
-    manifest: ToolManifest,
-    endpoint: str,
-    scopes: tuple[str, ...],
-    secrets: ToolSecrets,
-    *,
-    options: dict[str, str] | None = None,
-    forwards_authorization: bool = False,
-) -> ToolDefinition:
-    """Return a new version of a tool, with its secrets sealed. It is not stored yet.
-
-    Args:
-        tenant: The tenant's name.
-        manifest: The valid manifest.
-        endpoint: Where it is called.
-        scopes: The scopes whose turns are offered the tool; empty for all.
-        secrets: Headers and signing secrets.
-        options: Of a built-in tool.
-        forwards_authorization: Whether it receives the Authorization header of users.
-
-    Raises:
-        InvalidRequest: The secrets are too long.
-    """
-    if len(encode_tool_secrets(secrets).encode()) > MAX_SECRET_BYTES:
-        raise InvalidRequest("The headers have more characters than can be sealed.")
-    definition_id = new_id()
-    return ToolDefinition(
-        id=definition_id,
-        tenant=tenant,
-        manifest=manifest.to_wire(),
-        endpoint=endpoint,
-        scopes=scopes,
-        header_names=tuple(sorted(secrets.headers)),
-        options=options or {},
-        forwards_authorization=forwards_authorization,
-        created_at=resources.clock.now_iso(),
-        sealed=seal_tool_secrets(resources, tenant, definition_id, secrets),
-    )
-
-
 def _find_tool(registered: RegisteredTools, name: str) -> tuple[str, RegisteredTool]:
     key = normalize_tool_name(name)
     if key not in registered.tools:
         raise NotFound(f"The tenant has no tool {name[:120]!r}.")
     return key, registered.tools[key]
-
-
-def _read_definition(resources: Resources, tenant: str, definition_id: str) -> ToolDefinition:
-    return ToolDefinition.from_item(
-        resources.tables.get_item_by_key(build_definition_key(resources, tenant, definition_id)) or {}
-    )
-
-
-def _open_secrets(resources: Resources, tenant: str, definition_id: str) -> ToolSecrets:
-    """Open the secrets of a version. If they cannot be opened any more, there are none, and a new one is made."""
-    definition = _read_definition(resources, tenant, definition_id)
-    return open_tool_secrets(resources, definition) or ToolSecrets(headers={}, signing_secrets=())
-
-
-def store_tool(
-    resources: Resources,
-    caller: Caller,
-    registered: RegisteredTools,
-    key: str,
-    tool: RegisteredTool | None,
-    definition: ToolDefinition | None,
-) -> None:
-    """Store the list with one changed line, and with it the new version of the tool.
-
-    Versions that no turn can use any more are deleted afterwards.
-
-    Args:
-        caller: The administrator.
-        registered: The list as it was read.
-        key: The name that is changed, from `normalize_tool_name`.
-        tool: Its new line; None to remove it.
-        definition: Its new version; None if that stays.
-
-    Raises:
-        Conflict: The list has changed since it was read, or too often.
-    """
-    now = int(resources.clock.time())
-    tools = {other: line for other, line in registered.tools.items() if other != key} | ({key: tool} if tool else {})
-    current = {line.definition for line in tools.values()}
-    retired = registered.retired | {
-        line.definition: now for line in registered.tools.values() if line.definition not in current
-    }
-    expired = [one for one, since in retired.items() if since < now - resources.settings.turn_lifetime_seconds]
-    kept = {one: since for one, since in retired.items() if one not in expired}
-    if len(kept) > MAX_RETIRED_VERSIONS:
-        raise Conflict("The tools were changed too often lately. Running turns may still use their former versions.")
-    changed = RegisteredTools(tools=tools, retired=kept, version=registered.version + 1)
-    _write_list(resources, caller.tenant, changed, definition)
-    for definition_id in expired:
-        resources.tables.write_items(Delete(*build_definition_key(resources, caller.tenant, definition_id)))
-
-
-def _write_list(resources: Resources, tenant: str, changed: RegisteredTools, definition: ToolDefinition | None) -> None:
-    table, is_new = resources.settings.settings_table, changed.version == 1
-    put = Put(
-        table,
-        changed.to_item(tenant),
-        if_absent=is_new,
-        condition="" if is_new else "version = :before",
-        values={} if is_new else {":before": changed.version - 1},
-    )
-    writes = (put, Put(table, definition.to_item(), if_absent=True)) if definition else (put,)
-    tenant_exists = ConditionCheck(table, f"t#{tenant}", "tenant", "attribute_exists(pk)")
-    try:
-        resources.tables.write_items(*writes, tenant_exists)
-    except (ConditionFailed, TransactionCanceled) as error:
-        raise Conflict("The tools have just been changed by another request. Look at them, and try again.") from error

@@ -227,7 +227,7 @@ class ToolHandler(Protocol[ToolInputT]):
 class Tool:
     """One tool. `name` is the canonical name; `tool_names.py` derives the prefixed one.
 
-    Nothing reads `workflow` and `required_model_abilities` yet (decision 0135).
+    Nothing reads `workflow` and `required_model_abilities` yet (decision 0672).
     """
 
     name: str

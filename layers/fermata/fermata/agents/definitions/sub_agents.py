@@ -1,6 +1,7 @@
 """Check what agents say of each other, and pin the version of each sub-agent."""
 
 from collections.abc import Iterator, Mapping
+from graphlib import TopologicalSorter
 
 from fermata.agents.definitions.agent_definition import AgentDefinition
 from fermata.agents.definitions.definition_problems import Place, ProblemList
@@ -48,6 +49,7 @@ class SubAgentChecker:
         return {agent_id: pinned[agent_id] for agent_id in self._agents if agent_id in pinned}
 
     def _check_references(self, agent_id: str) -> bool:
+        """Return whether all sub-agents of an agent are there, under names that it has for nothing else."""
         agent = self._agents[agent_id]
         tool_names = {tool.name for tool in agent.tools}
         count = self._problems.error_count
@@ -61,15 +63,16 @@ class SubAgentChecker:
             if one.agent_id not in self._places:
                 message = f"The agent {agent_id!r} references the sub-agent {one.agent_id!r}, which does not exist."
                 self._problems.add_error(place, message + self._problems.suggest_name(one.agent_id, list(self._places)))
-            child = self._agents.get(one.agent_id)
-            confirmed = _list_confirmed_tools(child) if child else []
-            if confirmed:
-                names = ", ".join(confirmed[:MAX_NAMED_TOOLS]) + (" …" if len(confirmed) > MAX_NAMED_TOOLS else "")
-                message = f"The sub-agent {one.agent_id!r} has tools that need an approval ({names})."
-                self._problems.add_warning(
-                    place, f"{message} See docs/agents.md for what happens inside of a sub-agent."
-                )
+            self._warn_of_confirmed_tools(place, one.agent_id)
         return self._problems.error_count == count
+
+    def _warn_of_confirmed_tools(self, place: Place, child_id: str) -> None:
+        child = self._agents.get(child_id)
+        confirmed = _list_confirmed_tools(child) if child else []
+        if confirmed:
+            names = ", ".join(confirmed[:MAX_NAMED_TOOLS]) + (" …" if len(confirmed) > MAX_NAMED_TOOLS else "")
+            message = f"The sub-agent {child_id!r} has tools that need an approval ({names})."
+            self._problems.add_warning(place, f"{message} See docs/agents.md for what happens inside of a sub-agent.")
 
     def _find_cyclic(self) -> Iterator[str]:
         """Yield one agent of each cycle, found depth first without recursion."""
@@ -95,18 +98,8 @@ class SubAgentChecker:
 
     def _list_children_first(self) -> list[str]:
         """Return the agents so that each comes behind its sub-agents. There is no cycle."""
-        ordered: dict[str, None] = {}
-        for root in self._agents:
-            stack = [(root, self._iter_children(root))]
-            while stack:
-                agent_id, children = stack[-1]
-                child = next((one for one in children if one not in ordered), None)
-                if child is None:
-                    stack.pop()
-                    ordered[agent_id] = None
-                else:
-                    stack.append((child, self._iter_children(child)))
-        return list(ordered)
+        children = {agent_id: list(self._iter_children(agent_id)) for agent_id in self._agents}
+        return list(TopologicalSorter(children).static_order())
 
     @staticmethod
     def _pin(agent: AgentDefinition, pinned: Mapping[str, AgentDefinition]) -> AgentDefinition:

@@ -10,7 +10,6 @@ Every failure is returned to the model as a failed `ToolOutput`; nothing is rais
 """
 
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,7 +21,7 @@ from fermata.domain.tools import ToolExecution, ToolOutput
 from fermata.domain.value_dataclass import value_dataclass
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors, list_ignored_members
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
-from fermata.tools.tool import Access, Execution, ResultPolicy, Tool, ToolContext, ToolInput
+from fermata.tools.tool import Access, ResultPolicy, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import iter_name_keys, make_name_key
 from fermata.tools.toolset import Toolset, list_tool_names
 
@@ -41,16 +40,7 @@ class AdmittedCall:
     arguments: dict[str, Any]
     ignored_members: tuple[str, ...] = ()
     """What the model sent and no release of the tool has. The model is told (decision 0218)."""
-    needs_approval: bool = False
     needs_confirmation: bool = False
-
-
-class Dispatch(StrEnum):
-    """Where a call goes: it is run here, sent to the browser, or held for an answer that may take days."""
-
-    RUN = "run"
-    BROWSER = "browser"
-    HOLD = "hold"
 
 
 def admit_call(
@@ -87,7 +77,6 @@ def admit_call(
         tool_input,
         arguments,
         _list_ignored_members(tool, call),
-        needs_approval=tool.needs_approval,
         needs_confirmation=tool.confirmation_flag is not None and arguments.get(tool.confirmation_flag) is not True,
     )
 
@@ -187,21 +176,6 @@ def add_ignored_members(output: ToolOutput, ignored_members: tuple[str, ...]) ->
         return output.model_copy(update={"error": f"{output.error} Ignored input: {', '.join(ignored_members)}."})
     data = output.data if isinstance(output.data, dict) else {} if output.data is None else {"result": output.data}
     return output.model_copy(update={"data": {**data, "ignoredInput": list(ignored_members)}})
-
-
-def choose_dispatch(admitted: AdmittedCall, browser_seconds: float) -> Dispatch:
-    """Choose where an admitted call goes.
-
-    Args:
-        admitted: The call.
-        browser_seconds: The usual wait for a browser. A tool that may take longer is held, like an approval.
-    """
-    if admitted.needs_approval or admitted.needs_confirmation:
-        return Dispatch.HOLD
-    if admitted.tool.execution is not Execution.BROWSER:
-        return Dispatch.RUN
-    is_slow = get_timeout_seconds(admitted.tool, browser_seconds) > browser_seconds
-    return Dispatch.HOLD if is_slow else Dispatch.BROWSER
 
 
 def get_timeout_seconds(tool: Tool, default_seconds: float) -> float:

@@ -25,7 +25,7 @@ from fermata.remote_tools.built_in.built_in_tools import BUILT_IN_TOOLS_BY_NAME
 from fermata.remote_tools.deployment_tools import list_deployment_lines
 from fermata.remote_tools.pinned_tools import REMOTE_TOOLSET
 from fermata.remote_tools.provider_alias import make_provider_alias
-from fermata.remote_tools.tool_registry import read_registered_tools
+from fermata.remote_tools.stored_tools import read_registered_tools
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import list_tool_names
 from fermata.turns.turn_toolset import CLIENT_TOOLSET
