@@ -18,6 +18,7 @@ from fermata.content.files.canonical_json import UnreadableFile
 from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.write_project import write_project
 from fermata.content.git.git_errors import GitAccessRefused, GitMoved, GitRejected, GitUnavailable
+from fermata.content.git.git_http_client import GuardedGitClient
 from fermata.content.git.git_remote import GitRemote, delete_git_remote, put_git_remote, read_git_remote
 from fermata.content.git.sync_repository import SyncConflict, SyncSummary, pull_repository, push_repository
 from fermata.content.model_store import create_space
@@ -142,6 +143,47 @@ def test_a_push_whose_answer_is_lost_is_not_made_twice(
     server.loses_answers = False
     assert push(resources).pushed == 0
     assert server.list_commits() == ["Update content"]
+
+
+@pytest.mark.parametrize("commits_on_top", [False, True])
+def test_what_is_changed_again_after_a_push_whose_answer_was_lost_is_no_conflict(
+    resources: Resources, server: GitServer, project: SpaceKey, *, commits_on_top: bool
+) -> None:
+    push(resources)
+    answer_question(resources, "Of course.")
+    server.loses_answers = True
+    with pytest.raises(GitUnavailable):
+        push(resources)
+    server.loses_answers = False
+    if commits_on_top:
+        server.commit({"README.md": "Ours\n"})
+    answer_question(resources, "Always.")
+    assert push(resources).pushed == 1
+    entry = json.loads(server.read_files()[FAQ_EN])[FRESH.id]
+    assert (entry["answer"], read_answer(resources)) == ("Always.", "Always.")
+    server.commit(change_answer(server.read_files(), answer="Sometimes."))
+    assert pull_repository(resources, SPACE, ADA).pulled == 1
+    assert read_answer(resources) == "Sometimes."
+
+
+def test_a_push_that_never_arrived_leaves_what_both_had_in_common(
+    resources: Resources, server: GitServer, project: SpaceKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(resources)
+    answer_question(resources, "Of course.")
+    with monkeypatch.context() as patch:
+        patch.setattr(GuardedGitClient, "send_pack", _fail_to_send)
+        with pytest.raises(GitUnavailable):
+            push(resources)
+    server.commit(change_answer(make_tree(), answer="Sometimes."))
+    with pytest.raises(SyncConflict):
+        push(resources)
+    assert pull_repository(resources, SPACE, ADA, "ours").pulled == 0
+    assert push(resources).pushed == 1
+
+
+def _fail_to_send(*_given: Any, **_named: Any) -> None:
+    raise GitUnavailable("Nothing arrived.")
 
 
 def test_a_server_that_is_down_changes_nothing(resources: Resources, server: GitServer, project: SpaceKey) -> None:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from dulwich.object_store import MemoryObjectStore, commit_tree_changes
-from dulwich.objects import Blob, ShaFile, Tree
+from dulwich.objects import Blob, Tree
 
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.fields import FieldDefinition, FieldType
@@ -16,7 +16,7 @@ from fermata.content.files.file_layout import ROOT
 from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.project_files import ContentProject
 from fermata.content.git.branch_files import read_branch_files
-from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, fetch_branch, push_changes
+from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, build_commit, fetch_branch
 from fermata.content.git.git_errors import GitRejected, GitUnavailable
 from fermata.content.git.merge_projects import merge_projects
 from tests.unit.content.files.project_samples import make_tree
@@ -65,9 +65,9 @@ def test_what_is_outside_of_content_may_be_anything() -> None:
 def test_the_folder_of_a_project_is_no_file() -> None:
     with pytest.raises(UnreadableFile, match=r"^apps cannot be read: a folder has to be there\."):
         read_branch_files(make_branch({b"apps": FILE}), "apps/web", [ROOT])
-    author, client, branch = CommitAuthor("Ada", "ada@example.com"), cast("Any", None), make_branch({b"apps": FILE})
+    author, branch = CommitAuthor("Ada", "ada@example.com"), make_branch({b"apps": FILE})
     with pytest.raises(GitRejected, match="something else where a folder"):
-        push_changes(client, branch, {"apps/web/.contentrain/config.json": "{}\n"}, author, "m", 1)
+        build_commit(branch, {"apps/web/.contentrain/config.json": "{}\n"}, author, "m", 1)
 
 
 @pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
@@ -107,17 +107,8 @@ def add_field(project: ContentProject, name: str, kind: str) -> ContentProject:
 
 def test_a_file_that_may_be_run_still_may_when_it_changes() -> None:
     branch, path = make_branch({b"run.json": 0o100755}), "run.json"
-    sent: list[ShaFile] = []
-
-    class Server:
-        def send_pack(self, _path: bytes, update: Any, generate: Any) -> Any:
-            update({branch.ref: branch.head})
-            sent.extend(generate.__closure__[0].cell_contents)
-            return SimpleNamespace(ref_status={})
-
-    server: Any = Server()
-    push_changes(server, branch, {path: "{}\n", "new.json": "{}\n"}, CommitAuthor("Ada", "ada@example.com"), "m", 1)
-    [top] = [one for one in sent if isinstance(one, Tree)]
+    built = build_commit(branch, {path: "{}\n", "new.json": "{}\n"}, CommitAuthor("Ada", "ada@example.com"), "m", 1)
+    [top] = [one for one in built.objects if isinstance(one, Tree)]
     assert [oct(top[name][0]) for name in (b"run.json", b"new.json")] == ["0o100755", "0o100644"]
 
 

@@ -51,6 +51,13 @@ class CommitAuthor(NamedTuple):
         return f"{name.strip()} <{self.email}>".encode()
 
 
+class BuiltCommit(NamedTuple):
+    """A commit that was not pushed yet: its hash, and all objects that are new with it."""
+
+    sha: Any
+    objects: Sequence[ShaFile]
+
+
 @value_dataclass(frozen=True)
 class FetchedBranch:
     """A branch as it was read.
@@ -72,9 +79,18 @@ class FetchedBranch:
         """The folder of the repository; None without a commit."""
         if not self.base:
             return None
+        return self._commit.tree
+
+    @property
+    def newest_commits(self) -> list[str]:
+        """The hashes of the newest commit and of those that it follows; empty without one."""
+        return [sha.decode() for sha in (self.base, *self._commit.parents)] if self.base else []
+
+    @property
+    def _commit(self) -> Commit:
         commit = self.store[self.base]
         assert isinstance(commit, Commit)
-        return commit.tree
+        return commit
 
 
 def fetch_branch(client: GuardedGitClient, branch: str) -> FetchedBranch:
@@ -136,39 +152,28 @@ def _check_tree(branch: FetchedBranch) -> None:
         raise ValueError("a commit has no folder")
 
 
-def push_changes(
-    client: GuardedGitClient,
-    branch: FetchedBranch,
-    changes: Mapping[str, str | None],
-    author: CommitAuthor,
-    message: str,
-    seconds: int,
-) -> str:
-    """Push one commit that changes files, on top of the branch as it was read. Return its hash.
+def push_commit(client: GuardedGitClient, branch: FetchedBranch, commit: BuiltCommit) -> None:
+    """Push one commit on top of the branch as it was read.
 
     Args:
         client: Of the repository.
         branch: As it was read.
-        changes: The texts of files by their paths from the repository's root; None deletes one.
-        author: Whom the commit names.
-        message: What it says.
-        seconds: When it is made, in seconds since 1970.
+        commit: What is pushed.
 
     Raises:
         GitHeadMoved: Somebody has committed since the branch was read.
         GitRejected: The server does not take the commit.
         GitUnavailable: It is not known whether the commit has arrived.
     """
-    commit, objects = _build_commit(branch, changes, author, message, seconds)
     expected = branch.head
 
     def update(refs: dict[Any, Any]) -> dict[Any, Any]:
         if refs.get(branch.ref, b"") != expected:
             raise GitHeadMoved
-        return {branch.ref: commit.id}
+        return {branch.ref: commit.sha}
 
     try:
-        result = client.send_pack(b"", update, lambda *_args, **_named: pack_objects_to_data(objects))
+        result = client.send_pack(b"", update, lambda *_args, **_named: pack_objects_to_data(commit.objects))
     except SendPackError as error:
         raise GitRejected(f"The Git server does not take the commit: {client.veil(_to_text(error))}.") from error
     except UNREADABLE as error:
@@ -181,7 +186,6 @@ def push_changes(
             f"The Git server does not take the commit: {client.veil(refusal)}. "
             "Push to another branch, or let its rules allow it."
         )
-    return commit.id.decode()
 
 
 class _FileModes:
@@ -211,10 +215,21 @@ def _to_text(error: Exception) -> str:
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
 
 
-def _build_commit(
+def build_commit(
     branch: FetchedBranch, changes: Mapping[str, str | None], author: CommitAuthor, message: str, seconds: int
-) -> tuple[Commit, Sequence[ShaFile]]:
-    """Return a commit, and all objects that are new with it."""
+) -> BuiltCommit:
+    """Build a commit that changes files, on top of the branch as it was read.
+
+    Args:
+        branch: As it was read.
+        changes: The texts of files by their paths from the repository's root; None deletes one.
+        author: Whom the commit names.
+        message: What it says.
+        seconds: When it is made, in seconds since 1970.
+
+    Raises:
+        GitRejected: There is something else where a folder has to be.
+    """
     store, known = branch.store, set(branch.store)
     modes = _FileModes(branch)
     entries: list[Any] = []
@@ -238,4 +253,4 @@ def _build_commit(
     commit.author_timezone = commit.commit_timezone = 0
     commit.encoding, commit.message = b"UTF-8", message.encode()
     store.add_object(commit)
-    return commit, [store[sha] for sha in set(store) - known]
+    return BuiltCommit(commit.id, [store[sha] for sha in set(store) - known])

@@ -5,7 +5,8 @@ g#remote   the repository
 
 import json
 import re
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionFailed,
@@ -26,8 +27,16 @@ REMOTE_SORT_KEY = "g#remote"
 MAX_PASSWORD_BYTES = 2000
 _FORGOTTEN_SECONDS = 86_400
 _CHANGED_MEANWHILE = "Somebody else has just changed the repository of this site. Try again."
+_SYNC_FIELDS = {"commit", "base", "sent_commit", "sent_base", "synced_at"}
 _BRANCH_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}){0,5}")
 _ROOT_FOLDER = re.compile(r"(?:[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}(?:/[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,99}){0,8})?")
+
+
+class SyncPoint(NamedTuple):
+    """A commit, and the files of the project in it."""
+
+    commit: str
+    files: dict[str, str]
 
 
 class GitRemote(RecordModel):
@@ -38,6 +47,8 @@ class GitRemote(RecordModel):
         username: With which the password is sent; empty for a repository that asks for none.
         commit: The commit with which the space was synchronised last.
         base: The blob with the files of that commit.
+        sent_commit: One that was pushed since, and of which it is not known whether it has arrived (decision 0661).
+        sent_base: The blob with the files of that one.
         synced_at: When that was.
     """
 
@@ -48,11 +59,13 @@ class GitRemote(RecordModel):
     version: int = 1
     commit: str = ""
     base: str = ""
+    sent_commit: str = ""
+    sent_base: str = ""
     synced_at: str = ""
 
     def to_view(self) -> dict[str, Any]:
         """Return the JSON form for people."""
-        return self.to_known(exclude=frozenset({"base"}))
+        return self.to_known(exclude=frozenset({"base", "sent_commit", "sent_base"}))
 
 
 def put_git_remote(
@@ -80,7 +93,7 @@ def put_git_remote(
     before = row if row is not None and not row.get("forgotten") else None
     known = _parse_item(before) if before else None
     same_place = known is not None and (known.url, known.branch, known.root) == (remote.url, remote.branch, remote.root)
-    kept = {"commit": known.commit, "base": known.base, "synced_at": known.synced_at} if known and same_place else {}
+    kept = known.model_dump(include=_SYNC_FIELDS) if known and same_place else {}
     stored = remote.model_copy(update={**kept, "version": row["version"] + 1 if row else 1})
     item = _make_item(resources, space, stored)
     if password:
@@ -172,18 +185,52 @@ def record_sync(resources: Resources, space: SpaceKey, remote: GitRemote, commit
         commit: The commit.
         files: The files of the project in it.
     """
+    base = resources.blobs.put_compressed_json(sync_folder(space), files)
+    update = {
+        "commit": commit,
+        "base": base,
+        "synced_at": resources.clock.now_iso(),
+        "sent_commit": "",
+        "sent_base": "",
+    }
+    with suppress(Conflict, NotFound):  # an older base only makes the next merge compare more
+        _change_remote(resources, space, remote, update)
+
+
+def announce_push(
+    resources: Resources, space: SpaceKey, remote: GitRemote, pushed: SyncPoint, merged: SyncPoint | None
+) -> GitRemote:
+    """Remember that a commit is pushed, before it is, and return the repository as it is stored then.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        remote: The repository as it was read.
+        pushed: The commit.
+        merged: The commit before it, if it was merged into the space since the last time.
+
+    Raises:
+        Conflict: Somebody else has changed it, or synchronised the space, since it was read.
+        NotFound: It was disconnected.
+    """
+    sent = resources.blobs.put_compressed_json(sync_folder(space), pushed.files)
+    update = {"sent_commit": pushed.commit, "sent_base": sent}
+    if merged:
+        base = resources.blobs.put_compressed_json(sync_folder(space), merged.files)
+        update |= {"commit": merged.commit, "base": base}
+    return _change_remote(resources, space, remote, update)
+
+
+def _change_remote(resources: Resources, space: SpaceKey, remote: GitRemote, update: dict[str, str]) -> GitRemote:
     before = _read_item(resources, space)
     if before is None:
-        return
-    base = resources.blobs.put_compressed_json(sync_folder(space), files)
-    update = {"commit": commit, "base": base, "synced_at": resources.clock.now_iso(), "version": remote.version + 1}
-    item = _make_item(resources, space, remote.model_copy(update=update))
+        raise NotFound(f"The site {space.name} is not connected to a Git repository.")
+    changed = remote.model_copy(update={**update, "version": remote.version + 1})
+    item = _make_item(resources, space, changed)
     if "sealed" in before:
         item["sealed"] = before["sealed"]
-    try:
-        _store(resources, item, remote.version)
-    except Conflict:
-        return  # an older base only makes the next merge compare more
+    _store(resources, item, remote.version)
+    return changed
 
 
 def sync_folder(space: SpaceKey) -> str:
@@ -194,7 +241,8 @@ def sync_folder(space: SpaceKey) -> str:
 def list_kept_bases(resources: Resources, space: SpaceKey) -> set[str]:
     """Return the objects of the folder that are in use."""
     item = _read_item(resources, space)
-    return {_parse_item(item).base} if item else set()
+    remote = _parse_item(item) if item else None
+    return {remote.base, remote.sent_base} - {""} if remote else set()
 
 
 def _name_seal(space: SpaceKey, remote: GitRemote) -> str:

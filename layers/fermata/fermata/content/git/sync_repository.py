@@ -23,10 +23,17 @@ from fermata.content.files.project_files import ContentProject, FileTree, format
 from fermata.content.files.read_project import make_project, read_whole_space
 from fermata.content.files.write_project import write_project
 from fermata.content.git.branch_files import read_branch_files
-from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, fetch_branch, push_changes
+from fermata.content.git.git_branch import CommitAuthor, FetchedBranch, build_commit, fetch_branch, push_commit
 from fermata.content.git.git_errors import GitHeadMoved
 from fermata.content.git.git_http_client import GitCredentials, GuardedGitClient
-from fermata.content.git.git_remote import GitRemote, open_git_password, read_git_remote, record_sync
+from fermata.content.git.git_remote import (
+    GitRemote,
+    SyncPoint,
+    announce_push,
+    open_git_password,
+    read_git_remote,
+    record_sync,
+)
 from fermata.content.git.merge_projects import MergedProject, merge_projects
 from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
 from fermata.domain.value_dataclass import value_dataclass
@@ -167,17 +174,37 @@ def push_repository(
                 continue
             ours = format_project_files(make_project(read_whole_space(resources, space)))
             changes = list_outgoing_files(state, ours, remote.root)
+            pushed = SyncPoint(state.commit, ours)
             try:
-                commit = state.commit
                 if changes or not state.branch.head:
                     seconds = int(resources.clock.time())
-                    commit = push_changes(client, state.branch, changes, committer, message, seconds)
-            except GitHeadMoved:
+                    built = build_commit(state.branch, changes, committer, message, seconds)
+                    pushed = SyncPoint(bytes(built.sha).decode(), ours)
+                    remote = _announce(resources, space, remote, state, pushed)
+                    push_commit(client, state.branch, built)
+            except (GitHeadMoved, ContentMoved):
                 continue
-        record_sync(resources, space, remote, commit, ours)
+        record_sync(resources, space, remote, pushed.commit, ours)
         ignored = state.project.ignored if state.project else ()
-        return SyncSummary(commit, pulled, len(changes), ignored)
+        return SyncSummary(pushed.commit, pulled, len(changes), ignored)
     raise _make_busy_error()
+
+
+def _announce(
+    resources: Resources, space: SpaceKey, remote: GitRemote, state: RepositoryState, pushed: SyncPoint
+) -> GitRemote:
+    """Note a commit before it is pushed, so that its files count if nobody hears whether it has arrived.
+
+    Raises:
+        ContentMoved: Somebody has synchronised the space meanwhile; it has to be merged again.
+        NotFound: The repository was disconnected.
+    """
+    has_merged = state.project is not None and state.commit != remote.commit
+    merged = SyncPoint(state.commit, state.files) if has_merged else None
+    try:
+        return announce_push(resources, space, remote, pushed, merged)
+    except Conflict as refused:
+        raise ContentMoved from refused
 
 
 @contextmanager
@@ -261,7 +288,9 @@ def merge_with_repository(
         prefer: Whose values count in a conflict.
     """
     assert state.project is not None
-    base = parse_project_files(resources.blobs.get_json(remote.base)) if remote.base else None
+    has_arrived = remote.sent_commit in state.branch.newest_commits
+    common = remote.sent_base if has_arrived else remote.base
+    base = parse_project_files(resources.blobs.get_json(common)) if common else None
     if base is None and not ours.documents:
         base = ours  # a space that says nothing yet has changed nothing either
     return merge_projects(base, state.project, ours, prefer)
