@@ -25,7 +25,7 @@ from fermata.content.model_store import create_space
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.drivers.transport import http_connection
 from tests.certificates import write_certificate
-from tests.git_server import GitServer, serve_git
+from tests.git_server import GitServer, run_git, serve_git
 from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.unit.content.conftest import ADA
 from tests.unit.content.files.project_samples import make_tree, text_of
@@ -210,6 +210,26 @@ def test_a_repository_that_has_moved_is_named(resources: Resources, server: GitS
     server.location = "https://git.example.com/new"
     with pytest.raises(GitMoved, match=r"has moved to https://git\.example\.com/new/site\.git\."):
         push(resources)
+
+
+def test_a_repository_that_has_moved_on_its_server_is_named_with_its_server(
+    resources: Resources, server: GitServer, project: SpaceKey
+) -> None:
+    server.location = "/team"
+    with pytest.raises(GitMoved) as moved:
+        push(resources)
+    assert moved.value.details["location"] == server.url.replace("/site.git", "/team/site.git")
+
+
+def test_a_default_branch_with_another_name_is_named(
+    resources: Resources, server: GitServer, project: SpaceKey
+) -> None:
+    push(resources)
+    run_git("branch", "-m", "main", "trunk", folder=server.repository)
+    with pytest.raises(NotFound, match=r"no branch main\. Its default branch is trunk: connect the site to that one"):
+        pull_repository(resources, SPACE, ADA)
+    put_git_remote(resources, SPACE, GitRemote(url=server.url, branch="trunk"), None)
+    assert (pull_repository(resources, SPACE, ADA).pulled, push(resources).pushed) == (0, 0)
 
 
 def test_a_password_that_the_server_repeats_is_veiled(

@@ -31,7 +31,7 @@ class ScriptedClient:
     def fetch_pack(self, _path: bytes, choose: Callable[[Any], Any], _walker: Any, write: Any, **_options: Any) -> Any:
         choose({b"refs/heads/main": self.head})
         write(self.pack)
-        return SimpleNamespace(object_format="sha1")
+        return SimpleNamespace(object_format="sha1", symrefs={})
 
 
 def build_pack(objects: Sequence[bytes]) -> bytes:

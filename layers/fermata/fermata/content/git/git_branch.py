@@ -25,6 +25,7 @@ from fermata.content.git.git_http_client import GuardedGitClient
 from fermata.content.git.pack_size import MAX_UNPACKED_BYTES, PackTooLarge, check_pack_size
 from fermata.domain.value_dataclass import value_dataclass
 
+_BRANCHES = b"refs/heads/"
 _FILE_MODE = 0o100644
 _SHA256_DIGITS = 64
 _LARGE_BLOBS = b"blob:limit=4m"
@@ -67,12 +68,14 @@ class FetchedBranch:
         head: Its newest commit; empty if the repository has no such branch.
         base: The commit that the next one follows: the head, or that of the default branch; empty for none.
         store: The objects of that commit.
+        default: The name of the default branch; empty if the server does not say it.
     """
 
     ref: bytes
     head: Any
     base: Any
     store: MemoryObjectStore
+    default: str = ""
 
     @property
     def tree(self) -> Any:
@@ -100,7 +103,7 @@ def fetch_branch(client: GuardedGitClient, branch: str) -> FetchedBranch:
         GitUnavailable: The server did not answer as a Git server does.
         GitAccessRefused: It refuses the credentials.
     """
-    ref = b"refs/heads/" + branch.encode()
+    ref = _BRANCHES + branch.encode()
     found: dict[str, Any] = {}
 
     def choose(refs: Mapping[Any, Any], depth: int | None = None) -> list[Any]:
@@ -120,7 +123,8 @@ def fetch_branch(client: GuardedGitClient, branch: str) -> FetchedBranch:
         if pack.tell():
             check_pack_size(pack.getvalue())
             _add_pack(store, pack.getvalue())
-        fetched = FetchedBranch(ref, found.get("head", b""), found.get("base", b""), store)
+        default = answer.symrefs.get(b"HEAD", b"").removeprefix(_BRANCHES).decode(errors="replace")
+        fetched = FetchedBranch(ref, found.get("head", b""), found.get("base", b""), store, default)
         _check_tree(fetched)
     except PackTooLarge as error:
         raise GitUnavailable(

@@ -4,6 +4,7 @@ import base64
 import io
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urljoin
 
 from dulwich.client import AbstractHttpGitClient
 
@@ -83,7 +84,7 @@ class GuardedGitClient(AbstractHttpGitClient):
         try:
             with self._connection.request("git", "GET" if body is None else "POST", url, own, body) as response:
                 if response.status in _REDIRECTS:
-                    raise GitMoved(self.veil(_name_repository(response.headers)))
+                    raise GitMoved(self.veil(_name_repository(url, response.headers)))
                 _check_status(response)
                 content = response.read_body(MAX_PACK_BYTES + 1)
         except ProviderError as error:
@@ -121,6 +122,10 @@ def _check_status(response: ProviderResponse) -> None:
         raise GitUnavailable(f"The Git server answered with the status {status}. Try again later.")
 
 
-def _name_repository(headers: Mapping[str, str]) -> str:
-    """Return the address of the repository that a redirect names."""
-    return headers.get("location", "another address").partition("/info/refs")[0]
+def _name_repository(url: str, headers: Mapping[str, str]) -> str:
+    """Return the address of the repository that a redirect names, which may say it as seen from the former one."""
+    location = headers.get("location", "")
+    try:
+        return urljoin(url, location).partition("/info/refs")[0] if location else "another address"
+    except ValueError:  # no address
+        return location

@@ -122,7 +122,7 @@ def pull_repository(
         with open_git_client(resources, space, remote, ends) as client:
             state = fetch_repository_state(client, remote)
         if state.project is None or not state.branch.head:
-            raise NotFound(f"The repository has no branch {remote.branch} with a {ROOT}config.json. Push to it first.")
+            raise NotFound(_describe_missing_project(remote.branch, state.branch))
         try:
             summary = _merge_into_space(resources, space, remote, state, author, prefer)
         except ContentMoved as moved:
@@ -131,6 +131,16 @@ def pull_repository(
         record_sync(resources, space, remote, state.commit, state.files)
         return summary
     raise _make_busy_error()
+
+
+def _describe_missing_project(name: str, branch: FetchedBranch) -> str:
+    """Say that there is nothing to pull. A branch that is gone may be the default one under another name."""
+    if branch.head or branch.default in ("", name):
+        return f"The repository has no branch {name} with a {ROOT}config.json. Push to it first."
+    return (
+        f"The repository has no branch {name}. Its default branch is {branch.default[:100]}: connect the site to that "
+        f"one, or push, which begins {name} from there."
+    )
 
 
 def _make_busy_error() -> ServiceUnavailable:
