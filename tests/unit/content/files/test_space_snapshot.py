@@ -1,6 +1,7 @@
 """A process that begins takes the snapshot of another one, and reads what has changed since; all of one moment."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,12 +15,17 @@ from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_space import ContentSpace, SpaceKey, forget_deleted_space, mark_space_deleted
 from fermata.content.documents.change_document import update_document
-from fermata.content.documents.document import ContentAuthor, DocumentKey, DocumentVersion
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.read_document import WriteBasis
 from fermata.content.files import read_project
 from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.read_project import read_cached_space, read_whole_space
-from fermata.content.files.space_snapshot import WHOLE_SPACE_SORT_KEY, snapshot_folder
+from fermata.content.files.space_snapshot import (
+    WHOLE_SPACE_SORT_KEY,
+    read_space_snapshot,
+    snapshot_folder,
+    store_space_snapshot,
+)
 from fermata.content.files.sweep_copies import KEEP_COPY_SECONDS, sweep_copies
 from fermata.content.files.whole_space import WholeSpace
 from fermata.content.files.write_project import write_project
@@ -96,6 +102,14 @@ def test_a_snapshot_that_cannot_be_read_costs_time_only(
     monkeypatch.setattr(BlobStore, "find_json", lambda *_: stored)
     process = Process(resources)
     assert list_contents(process.open()) == list_contents(read_whole_space(resources, SPACE))
+
+
+def test_a_space_with_half_of_a_character_is_read_without_a_snapshot(resources: Resources) -> None:
+    whole = read_whole_space(resources, SPACE)
+    version = next(iter(whole.versions.values()))
+    broken = version.model_copy(update={"content": DocumentContent(title="\ud800")})
+    store_space_snapshot(resources, SPACE, replace(whole, versions={version.key: broken}))
+    assert read_space_snapshot(resources, SPACE, whole.record) is None
 
 
 def test_a_snapshot_of_a_space_that_was_erased_is_not_taken_for_the_next_one(
