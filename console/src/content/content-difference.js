@@ -6,7 +6,7 @@ import { withoutDefaults } from "./own-definition.js";
 const META_MODEL = "model";
 const DEFINED_FIELDS = "data.fields";
 
-/** @typedef {{field: string, before: any, after: any}} FieldDifference */
+/** @typedef {{field: string, before: any, after: any, renamedFrom?: string}} FieldDifference */
 
 /**
  * List the fields that differ, by their paths: `title`, `status`, `en.body`. An object is compared as a whole, because merges
@@ -20,9 +20,41 @@ export function listDifferences(before, after) {
   const old = flatten(before);
   const now = flatten(after);
   const fields = [...new Set([...old.keys(), ...now.keys()])];
-  return fields
+  const differences = fields
     .map((field) => ({ field, before: old.get(field), after: now.get(field) }))
-    .filter((difference) => toText(difference.before) !== toText(difference.after));
+    .filter(
+      ({ before, after }) => toText(before) !== toText(after) || (toText(after) && typeof before !== typeof after),
+    );
+  return pairRenamed(differences);
+}
+
+/**
+ * Take a field that is gone and one that is new for one that was renamed, where both say the same in the same language, and
+ * no other one does.
+ *
+ * @param {FieldDifference[]} differences
+ * @returns {FieldDifference[]}
+ */
+function pairRenamed(differences) {
+  const placeOf = (/** @type {string} */ field) => field.slice(0, field.lastIndexOf(".") + 1);
+  const nameOf = (/** @type {FieldDifference} */ { field }, /** @type {any} */ value) =>
+    `${placeOf(field)} ${toText(value)}`;
+  /** @type {Map<string, FieldDifference[]>} */
+  const gone = new Map();
+  /** @type {Map<string, FieldDifference[]>} */
+  const added = new Map();
+  for (const one of differences) {
+    if (!one.field.includes(".")) continue;
+    const [list, name] = one.after === undefined ? [gone, nameOf(one, one.before)] : [added, nameOf(one, one.after)];
+    if (one.after === undefined || one.before === undefined) list.set(name, [...(list.get(name) ?? []), one]);
+  }
+  const pairs = [...added].flatMap(([name, news]) => {
+    const olds = gone.get(name) ?? [];
+    return news.length === 1 && olds.length === 1 ? [/** @type {const} */ ([olds[0], news[0]])] : [];
+  });
+  const renamed = new Map(pairs.map(([old, now]) => [now, { ...now, before: old.before, renamedFrom: old.field }]));
+  const replaced = new Set(pairs.map(([old]) => old));
+  return differences.filter((one) => !replaced.has(one)).map((one) => renamed.get(one) ?? one);
 }
 
 /** @param {Record<string, any> | undefined} document */

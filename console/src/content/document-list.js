@@ -3,7 +3,7 @@
 import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
-import { DocumentPages } from "./document-pages.js";
+import { makeDocumentPages } from "./list-pages.js";
 import { NEW_DOCUMENT } from "./new-document.js";
 import { refreshRegularly } from "./refresh.js";
 
@@ -39,7 +39,8 @@ function documentsView(view, models, model) {
   );
   status.append(...STATUSES.map((name) => h("option", { value: name }, words.content.statuses[name])));
   const address = view.linkTo("documents", model.id, NEW_DOCUMENT);
-  const create = h("a", { class: "button primary", href: address }, words.content.documents.create);
+  const create =
+    view.may.has("write") && h("a", { class: "button primary", href: address }, words.content.documents.create);
   const head = [field(words.content.model, choice), field(words.content.status, status), create];
   list.load();
   refreshRegularly(view.context, () => list.load({ isRefresh: true }));
@@ -62,7 +63,7 @@ class DocumentList {
     this.view = view;
     this.model = model;
     this.element = h("div");
-    this.#pages = new DocumentPages(view, model.id);
+    this.#pages = makeDocumentPages(view, model.id, () => (this.#status ? { status: this.#status } : {}));
   }
 
   /** @param {string} status */
@@ -77,13 +78,13 @@ class DocumentList {
   load(options) {
     return showLoaded(
       this.element,
-      () => this.#pages.read(this.#status ? { status: this.#status } : {}),
+      () => this.#pages.read(),
       (page) => this.#show(page),
       options,
     );
   }
 
-  /** @param {import("./document-pages.js").DocumentPage} page */
+  /** @param {import("./list-pages.js").DocumentPage} page */
   #show(page) {
     const { documents, total } = page;
     const { none, noneText, noneWithStatus, columns, count } = words.content.documents;
@@ -103,7 +104,7 @@ class DocumentList {
       this.#shown = undefined; // another page is no change
       return this.load();
     };
-    return [shown, this.#pages.buttons(page, turn, Boolean(this.#status))];
+    return [shown, this.#pages.buttons(page, turn, this.#status ? undefined : total)];
   }
 
   /** @param {any} document */

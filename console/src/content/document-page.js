@@ -5,7 +5,9 @@ import { words } from "../words/index.js";
 import { DocumentForm } from "./document-form.js";
 import { showVersions } from "./document-versions.js";
 import { NEW_DOCUMENT } from "./new-document.js";
+import { makeReadOnly } from "./read-only-form.js";
 import { refreshRegularly } from "./refresh.js";
+import { closedPartView } from "./space-rights.js";
 
 /** @import { SpaceView } from "./space-page.js" */
 
@@ -20,6 +22,10 @@ const BLANK = { title: "", slug: "", status: "draft", version: 0, locales: {} };
  */
 export function showDocument(target, view, model, id, locale) {
   target.append(h("a", { class: "back", href: view.linkTo("documents", model) }, words.content.documents.back));
+  if (id === NEW_DOCUMENT && !view.may.has("write")) {
+    target.append(closedPartView("write"));
+    return;
+  }
   const page = new DocumentPage(view, model, id, locale);
   target.append(page.element);
   refreshRegularly(view.context, () => page.refresh());
@@ -44,14 +50,25 @@ class DocumentPage {
 
   /** @param {DocumentForm} [untouched] Stays if somebody begins to change it while the newest is loaded. */
   async load(untouched) {
-    const { content, context } = this.view;
-    const options = { signal: context.signal };
+    const options = { signal: this.view.context.signal };
     await showLoaded(
       this.body,
-      () => Promise.all([content.models.list(options), this.#read()]),
+      () => Promise.all([this.#readModels(options), this.#read()]),
       ([models, document]) => (untouched?.isChanged() ? this.#tell(untouched) : this.#show(models, document)),
     );
     if (!this.#isNew) await this.#loadVersions();
+  }
+
+  /** Read the model; of a page, all models: its sections are some of them. @param {{signal: AbortSignal}} options */
+  async #readModels(options) {
+    const { models } = this.view.content;
+    try {
+      const model = await models.get(this.model, options);
+      return model.kind === "page" ? await models.list(options) : [model];
+    } catch (error) {
+      if (/** @type {any} */ (error).status !== 404) throw error;
+      return []; // it was deleted
+    }
   }
 
   get #isNew() {
@@ -107,11 +124,10 @@ class DocumentPage {
     const model = models.find(({ id }) => id === this.model) ?? { id: this.model, kind: "collection", fields: {} };
     const form = new DocumentForm(document, model, models, this.view.locales, this.locale);
     this.#form = form;
-    const remove = h(
-      "button",
-      { type: "button", class: "button", onclick: () => this.#remove(document) },
-      words.remove,
-    );
+    const mayWrite = this.view.may.has("write");
+    const onclick = () => this.#remove(document);
+    const remove = mayWrite && h("button", { type: "button", class: "button", onclick }, words.remove);
+    if (!mayWrite) makeReadOnly(form.element);
     form.element.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#save(form);

@@ -78,7 +78,7 @@ function byOf({ source, user, turn }) {
  * @param {string} id
  * @param {() => void} onRestored
  */
-function actionsOf({ version, deleted }, isCurrent, { content }, model, id, onRestored) {
+function actionsOf({ version, deleted }, isCurrent, { content, may }, model, id, onRestored) {
   const { compare, restore, restored } = words.content.document;
   const read = async (/** @type {number} */ wanted) => {
     if (wanted < 1) return undefined;
@@ -103,5 +103,6 @@ function actionsOf({ version, deleted }, isCurrent, { content }, model, id, onRe
     announce(restored(version));
     onRestored();
   };
-  return [button, !isCurrent && !deleted && actionButton(restore, String(version), bringBack)];
+  const mayRestore = may.has("write") && !isCurrent && !deleted;
+  return [button, mayRestore && actionButton(restore, String(version), bringBack)];
 }

@@ -7,6 +7,7 @@ import { AssetForm, listOf, SHARED } from "./asset-form.js";
 import { assetImage } from "./asset-image.js";
 import { copyButton } from "./copy-button.js";
 import { ASSET_MODEL } from "./media.js";
+import { makeReadOnly } from "./read-only-form.js";
 import { refreshRegularly } from "./refresh.js";
 
 /** @import { SpaceView } from "./space-page.js" */
@@ -72,6 +73,8 @@ class AssetPage {
       this.#write(form, () => this.#save(form));
     });
     form.describe.addEventListener("click", () => this.#write(form, () => this.#describe(form)));
+    const mayWrite = this.view.may.has("write");
+    if (!mayWrite) makeReadOnly(form.element);
     const remove = () => this.#remove(asset);
     const heading = h("h2", { class: "document-title" }, h("bdi", {}, asset.title || asset.id));
     return [
@@ -79,7 +82,7 @@ class AssetPage {
         "header",
         { class: "page-head" },
         heading,
-        h("button", { type: "button", class: "button", onclick: remove }, words.remove),
+        mayWrite && h("button", { type: "button", class: "button", onclick: remove }, words.remove),
       ),
       h("div", { class: "asset-page" }, h("div", {}, image, factsOf(asset)), form.element),
       addressesOf(this.view, asset),

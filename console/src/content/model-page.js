@@ -6,6 +6,7 @@ import { words } from "../words/index.js";
 import { sayBreakingChanges } from "./breaking-changes.js";
 import { makeModelFields } from "./model-fields.js";
 import { readOwnDefinition } from "./own-definition.js";
+import { makeReadOnly } from "./read-only-form.js";
 
 /** @import { SpaceView } from "./space-page.js" */
 
@@ -86,7 +87,9 @@ class ModelPage {
       this.#save(form);
     });
     const head = h("div", { class: "tags" }, title, kind);
-    return [h("header", { class: "page-head" }, head, !model.builtIn && removal), form];
+    const mayChange = this.space.may.has("manage");
+    if (!mayChange) makeReadOnly(form);
+    return [h("header", { class: "page-head" }, head, mayChange && !model.builtIn && removal), form];
   }
 
   /** Change members of the definition. @param {Record<string, any>} members */

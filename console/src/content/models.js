@@ -9,9 +9,12 @@ import { words } from "../words/index.js";
 /** @param {HTMLElement} target @param {SpaceView} view */
 export function showModels(target, view) {
   const list = h("div");
-  const create = h("button", { type: "button", class: "button primary", onclick: () => createModel(view) });
-  create.append(words.content.models.create);
-  target.append(h("div", { class: "content-tools" }, create), list);
+  if (view.may.has("manage")) {
+    const create = h("button", { type: "button", class: "button primary", onclick: () => createModel(view) });
+    create.append(words.content.models.create);
+    target.append(h("div", { class: "content-tools" }, create));
+  }
+  target.append(list);
   return showLoaded(
     list,
     () => view.content.models.list({ signal: view.context.signal }),

@@ -1,6 +1,7 @@
 /** Content: the sites of the workspace, their documents, images and models, and change sets that wait to be merged. */
 
-import { showChangeSet, showChangeSets } from "../content/change-sets.js";
+import { showChangeSet } from "../content/change-set-page.js";
+import { showChangeSets } from "../content/change-sets.js";
 import { showDocuments } from "../content/document-list.js";
 import { showDocument } from "../content/document-page.js";
 import { showMedia } from "../content/media.js";

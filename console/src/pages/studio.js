@@ -1,6 +1,7 @@
 /** The studio: a project's models and entries, what waits to be merged, its health and its members. */
 
-import { showChangeSet, showChangeSets } from "../content/change-sets.js";
+import { showChangeSet } from "../content/change-set-page.js";
+import { showChangeSets } from "../content/change-sets.js";
 import { showDocument } from "../content/document-page.js";
 import { showMedia } from "../content/media.js";
 import { showAsset } from "../content/media-asset.js";
@@ -48,9 +49,9 @@ function listParts() {
         part === "form" ? showFormEditor(target, view, model) : showSubmissions(target, view, model),
     },
     { name: names.health, path: "health", show: showHealth },
-    { name: names.members, path: "members", show: showMembers },
-    { name: names.keys, path: "keys", show: showConversationKeys },
-    { name: names.plan, path: "plan", show: showPlanUsage },
+    { name: names.members, path: "members", needs: "manage", show: showMembers },
+    { name: names.keys, path: "keys", needs: "keys", show: showConversationKeys },
+    { name: names.plan, path: "plan", needs: "plan", show: showPlanUsage },
   ];
 }
 

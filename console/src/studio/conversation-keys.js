@@ -6,6 +6,7 @@ import { showSecret } from "../pages/secret.js";
 import { actionButton } from "../pages/tools.js";
 import { words } from "../words/index.js";
 import { describeRules, listKeysOfSpace, parseKeyRules } from "./key-rules.js";
+import { useMeter } from "./plan-usage.js";
 
 /** @import { SpaceView } from "../content/space-page.js" */
 
@@ -50,11 +51,27 @@ function keyRow(key, view, reload) {
   return [
     name,
     h("div", { class: "tags" }, roles[/** @type {keyof typeof roles} */ (rules.role)] ?? rules.role, ...narrowed),
-    limits(formatCount(rules.messagesPerMinute), formatCount(rules.messagesPerMonth)),
+    h(
+      "div",
+      {},
+      limits(formatCount(rules.messagesPerMinute), formatCount(rules.messagesPerMonth)),
+      ...(revokedAt ? [] : monthOf(key)),
+    ),
     lastUsedAt ? formatInstant(lastUsedAt) : never,
     revokedAt
       ? h("span", { class: "tag bad" }, revoked)
       : h("div", { class: "row-actions" }, ...actionsOf(key, view, reload)),
+  ];
+}
+
+/** What a key has used of its messages of the month. @param {any} key */
+function monthOf({ messagesThisMonth: used, renewsAt, conversation: { messagesPerMonth: included } }) {
+  const { sent, renews, limitReached } = words.studio.keys;
+  if (used === undefined || used === null) return []; // an earlier release does not say it
+  const when = formatInstant(renewsAt);
+  return [
+    h("div", { class: "quiet-text" }, `${sent(used, formatCount(used))} ${renews(when)}`),
+    useMeter(limitReached, { used, included }, when),
   ];
 }
 

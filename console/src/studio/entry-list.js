@@ -1,7 +1,7 @@
 /** The entries of a model by language: what is written in which, and what is missing. */
 
 import { statusTag } from "../content/document-list.js";
-import { DocumentPages } from "../content/document-pages.js";
+import { makeDocumentPages } from "../content/list-pages.js";
 import { NEW_DOCUMENT } from "../content/new-document.js";
 import { refreshRegularly } from "../content/refresh.js";
 import { emptyView, field, h, number, showLoaded, table } from "../dom.js";
@@ -62,7 +62,8 @@ function entriesView(view, models, model) {
   const missing = h("select", { onchange: () => list.filter(missing.value) }, h("option", { value: "" }, everything));
   missing.append(...view.locales.map((locale) => h("option", { value: locale }, missingIn(locale))));
   const address = view.linkTo("documents", model.id, NEW_DOCUMENT);
-  const create = h("a", { class: "button primary", href: address }, words.studio.entries.create);
+  const create =
+    view.may.has("write") && h("a", { class: "button primary", href: address }, words.studio.entries.create);
   const filter = model.i18n && field(show, missing);
   const { form, found } = makeEntrySearch(view, list.element);
   list.load();
@@ -86,7 +87,7 @@ class EntryList {
     this.view = view;
     this.model = model;
     this.element = h("div");
-    this.#pages = new DocumentPages(view, model.id);
+    this.#pages = makeDocumentPages(view, model.id, () => (this.#missing ? { missing: this.#missing } : {}));
   }
 
   /** @param {string} missing */
@@ -100,13 +101,13 @@ class EntryList {
   load(options) {
     return showLoaded(
       this.element,
-      () => this.#pages.read(this.#missing ? { missing: this.#missing } : {}),
+      () => this.#pages.read(),
       (page) => this.#render(page),
       options,
     );
   }
 
-  /** @param {import("../content/document-pages.js").DocumentPage} page */
+  /** @param {import("../content/list-pages.js").DocumentPage} page */
   #render(page) {
     const { none, noneText, complete, count, countMissing, columns } = words.studio.entries;
     const { documents: own } = words.content;
@@ -121,7 +122,7 @@ class EntryList {
     const caption = this.#missing ? countMissing(this.#missing) : count(total, formatCount(total));
     return [
       table(caption, [columns.entry, ...heads, own.columns.status, number(own.columns.changed)], rows),
-      this.#pages.buttons(page, () => this.load(), Boolean(this.#missing)),
+      this.#pages.buttons(page, () => this.load(), this.#missing ? undefined : total),
     ];
   }
 

@@ -1,6 +1,7 @@
 /** The form of a model: which fields visitors fill in, what limits them, and what they see. */
 
 import { readOwnDefinition } from "../content/own-definition.js";
+import { closedPartView } from "../content/space-rights.js";
 import { announce, askInDialog, field, h, lockWhile, problemView, showLoaded } from "../dom.js";
 import { words } from "../words/index.js";
 import { formFields } from "./form-fields.js";
@@ -17,6 +18,10 @@ import { siteCaptcha } from "./site-captcha.js";
 export function showFormEditor(target, view, id) {
   const body = h("div");
   target.append(h("a", { class: "back", href: view.linkTo("submissions", id) }, words.studio.forms.back), body);
+  if (!view.may.has("manage")) {
+    body.append(closedPartView("manage"));
+    return;
+  }
   const load = () =>
     showLoaded(
       body,

@@ -3,37 +3,43 @@
 import { h, number, showLoaded, table } from "../dom.js";
 import { formatCost, formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
+import { judgeUse } from "./meter-use.js";
 
 /** @import { SpaceView } from "../content/space-page.js" */
 
-const MEGABYTE = 1_000_000;
+const [MEGABYTE, GIGABYTE] = [1_000_000, 1_000_000_000];
 
 /** @param {HTMLElement} target @param {SpaceView} view */
 export function showPlanUsage(target, { client, context }) {
-  const load = () =>
-    showLoaded(
-      target,
-      () => client.plan({ signal: context.signal }),
-      (plan) => planView(plan),
-    );
-  return load();
+  return showLoaded(target, () => client.plan({ signal: context.signal }), planView);
 }
 
 /** @param {any} plan */
 function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, features, models = ["*"] }) {
-  const { title, states, lockedText, ends, renews, month, atOnce, columns, onlyModels, has } = words.studio.plan;
+  const { title, states, lockedText, ends, month, atOnce, columns, onlyModels, has } = words.studio.plan;
   const featureNames = words.studio.plan.features;
   const known = states[/** @type {keyof typeof states} */ (state)] ?? state;
   const when = endsAt ? ` ${ends(formatInstant(endsAt))}` : "";
+  const heads = [columns.what, number(columns.used), number(columns.included), columns.left];
+  const renews = formatInstant(renewsAt);
+  const media = meters.find((/** @type {any} */ { name }) => name === "mediaByteHours");
+  const isBilled = (/** @type {any} */ { name }) => name === "mediaBytes" && Boolean(media?.overageUsd);
   return h(
     "div",
     { class: "plan-usage" },
     h("h2", { class: "document-title" }, title(plan)),
     h("p", { class: "quiet-text" }, `${known}${when}`),
     locked && h("p", { class: "problem", role: "status" }, lockedText),
-    table(month, [columns.what, number(columns.used), number(columns.included), columns.left], meters.map(meterRow)),
-    h("p", { class: "quiet-text" }, renews(formatInstant(renewsAt))),
-    table(atOnce, [columns.what, number(columns.used), number(columns.included)], quotas.map(quotaRow)),
+    table(
+      month,
+      [...heads, columns.renews],
+      meters.map((/** @type {any} */ meter) => [...useRow(meter, renews), renews]),
+    ),
+    table(
+      atOnce,
+      heads,
+      quotas.map((/** @type {any} */ quota) => useRow({ ...quota, unit: unitOf(quota), isBilled: isBilled(quota) })),
+    ),
     !models.includes("*") && h("p", {}, onlyModels(models.join(", "))),
     features.length > 0 && h("h3", {}, has),
     features.length > 0 &&
@@ -41,40 +47,51 @@ function planView({ plan, state, endsAt, locked, renewsAt, meters, quotas, featu
   );
 }
 
-/** @param {any} meter */
-function meterRow({ name, used, included, overageUsd }) {
-  const { names, unlimited, overage } = words.studio.plan;
-  const share = shareOf(used, included);
-  const left =
-    share === undefined
-      ? null
-      : h("progress", { max: 1, value: share, "aria-label": names[name] ?? name, class: share >= 1 ? "full" : "" });
-  const more = overageUsd ? h("div", { class: "quiet-text" }, overage(formatCost(overageUsd))) : null;
+/** @param {any} quota */
+const unitOf = ({ name }) => (name.endsWith("Bytes") ? "bytes" : "uses");
+
+/** @param {any} meter @param {string} [renews] When it is counted anew; without it, it is what there is at once. */
+function useRow({ name, unit, used, included, overageUsd = null, isBilled = overageUsd !== null }, renews) {
+  const { names, unlimited, uncounted, uncountedMedia, overage, overageOfMedia, largest } = words.studio.plan;
+  const price = unit === "byteHours" ? overageOfMedia : overage;
+  const isLargest = name === "fileBytes"; // of one thing, nothing is used
+  const told = [
+    overageUsd && included ? price(formatCost(overageUsd)) : "",
+    used === null && unit === "byteHours" ? uncountedMedia : "",
+    isLargest ? largest : "",
+  ];
   return [
-    h("div", {}, names[name] ?? name, more),
-    formatCount(used),
-    included === null ? unlimited : formatCount(included),
-    left,
+    h("div", {}, names[name] ?? name, ...told.filter(Boolean).map((text) => h("div", { class: "quiet-text" }, text))),
+    used === null ? uncounted : formatAmount(used, unit),
+    included === null ? unlimited : formatAmount(included, unit),
+    isLargest ? null : useMeter(names[name] ?? name, { name, used, included, isBilled }, renews),
   ];
 }
 
 /**
- * Return how much of what is included is used, from 0 to 1; undefined where there is no limit.
+ * Show how much of a limit is used, and from when on more is refused or billed.
  *
- * @param {number} used
- * @param {number | null} included
+ * @param {string} label
+ * @param {Parameters<typeof judgeUse>[0]} use
+ * @param {string} [renews]
  */
-export function shareOf(used, included) {
-  if (included === null) return undefined;
-  return included === 0 ? 1 : Math.min(1, used / included);
+export function useMeter(label, use, renews = "") {
+  const { near, full } = words.studio.plan.warnings;
+  const { share, level, beyond } = judgeUse(use);
+  if (share === undefined) return null;
+  const bar = h("progress", { max: 1, value: share, "aria-label": label, class: level === "full" ? "full" : "" });
+  if (level === "fine") return bar;
+  const text = level === "full" ? full[beyond](renews) : near(formatCount(Math.floor(100 * share)));
+  return h("div", { class: "use-meter" }, bar, h("div", { class: level === "full" ? "tag bad" : "tag warn" }, text));
 }
 
-/** @param {any} quota */
-function quotaRow({ name, used, included }) {
-  const { names, unlimited, uncounted, megabytes } = words.studio.plan;
-  const show = (/** @type {number} */ count) =>
-    name.endsWith("Bytes") ? megabytes(formatCount(Math.round((10 * count) / MEGABYTE) / 10)) : formatCount(count);
-  return [names[name] ?? name, used === null ? uncounted : show(used), included === null ? unlimited : show(included)];
+/** @param {number} amount @param {string} unit */
+function formatAmount(amount, unit) {
+  const { megabytes, gigabytes, gigabyteHours } = words.studio.plan;
+  if (unit === "uses") return formatCount(amount);
+  const isLarge = amount >= GIGABYTE || unit === "byteHours";
+  const rounded = formatCount(Math.round((100 * amount) / (isLarge ? GIGABYTE : MEGABYTE)) / 100);
+  return (unit === "byteHours" ? gigabyteHours : isLarge ? gigabytes : megabytes)(rounded);
 }
 
 /** @param {string} name @param {Record<string, string>} names */

@@ -2,7 +2,9 @@
 
 import { toText } from "../content/content-difference.js";
 import { scrolled } from "../content/difference-view.js";
+import { ListPages } from "../content/list-pages.js";
 import { refreshRegularly } from "../content/refresh.js";
+import { note } from "../content/space-rights.js";
 import { announce, askInDialog, emptyView, field, h, showLoaded } from "../dom.js";
 import { formatCount, formatInstant } from "../format.js";
 import { words } from "../words/index.js";
@@ -11,7 +13,6 @@ import { nameInAddress, sortModels } from "./entry-list.js";
 /** @import { SpaceView } from "../content/space-page.js" */
 /** @typedef {"pending" | "approved" | "rejected" | "spam"} SubmissionStatus */
 
-const PAGE_SIZE = 50;
 const STATUSES = /** @type {const} */ (["pending", "approved", "rejected", "spam"]);
 
 /** @param {HTMLElement} target @param {SpaceView} view @param {string | undefined} model */
@@ -22,8 +23,10 @@ export function showSubmissions(target, view, model) {
     (models) => {
       const own = listFormModels(models);
       const { noForms, noFormsText } = words.studio.submissions;
-      const making = newFormView(view, models);
-      if (!own.length) return emptyView(noForms, noFormsText, making);
+      const { noFormsHere } = words.studio.submissions;
+      const mayMake = view.may.has("manage");
+      const making = mayMake ? newFormView(view, models) : null;
+      if (!own.length) return emptyView(noForms, mayMake ? noFormsText : noFormsHere, making);
       const chosen = own.find(({ id }) => id === model) ?? own[0];
       nameInAddress(view, "submissions", chosen.id, model);
       return submissionsView(view, own, chosen, making);
@@ -66,31 +69,34 @@ function submissionsView(view, models, model, making) {
   status.addEventListener("change", () => list.filter(/** @type {SubmissionStatus} */ (status.value)));
   list.load();
   refreshRegularly(view.context, () => list.load({ isRefresh: true }));
-  const change = h(
-    "a",
-    { class: "button", href: view.linkTo("submissions", model.id, "form") },
-    words.studio.forms.change,
-  );
+  const address = view.linkTo("submissions", model.id, "form");
+  const change = view.may.has("manage") && h("a", { class: "button", href: address }, words.studio.forms.change);
   const tools = [field(form, choice), field(words.content.status, status), change];
-  return [h("div", { class: "content-tools" }, ...tools), list.element, making];
+  const told = !view.may.has("review") && note(words.studio.submissions.forModerators);
+  return [h("div", { class: "content-tools" }, ...tools), told, list.element, making];
 }
 
 class SubmissionList {
   /** @type {SubmissionStatus} */
   #status = "pending";
-  #pages = 1;
+  #pages;
 
   /** @param {SpaceView} view @param {any} model */
   constructor(view, model) {
     this.view = view;
     this.model = model;
     this.element = h("div", { class: "submissions" });
+    const { content, context } = view;
+    this.#pages = new ListPages(
+      (wanted) => content.submissions.list(model.id, { status: this.#status, ...wanted }, { signal: context.signal }),
+      ({ submissions }) => submissions.length,
+    );
   }
 
   /** @param {SubmissionStatus} status */
   filter(status) {
     this.#status = status;
-    this.#pages = 1;
+    this.#pages.reset();
     this.load();
   }
 
@@ -98,42 +104,21 @@ class SubmissionList {
   load(options) {
     return showLoaded(
       this.element,
-      () => this.#read(),
+      () => this.#pages.read(),
       (page) => this.#render(page),
       options,
     );
   }
 
-  async #read() {
-    const { content, context } = this.view;
-    const filter = { status: this.#status, limit: PAGE_SIZE };
-    /** @type {any[]} */
-    const submissions = [];
-    /** @type {string | undefined} */
-    let cursor;
-    let total = 0;
-    for (let page = 0; page < this.#pages; page += 1) {
-      const wanted = { ...filter, ...(cursor && { cursor }) };
-      const read = await content.submissions.list(this.model.id, wanted, { signal: context.signal });
-      submissions.push(...read.submissions);
-      ({ total, nextCursor: cursor } = read);
-      if (!cursor) break;
-    }
-    return { submissions, total, hasMore: Boolean(cursor) };
-  }
-
-  /** @param {{submissions: any[], total: number, hasMore: boolean}} page */
-  #render({ submissions, total, hasMore }) {
+  /** @param {{submissions: any[], total: number, nextCursor?: string}} page */
+  #render(page) {
+    const { submissions, total } = page;
     const { none, noneText, count } = words.studio.submissions;
     if (!submissions.length) return emptyView(none[this.#status], noneText);
-    const next = () => {
-      this.#pages += 1;
-      return this.load();
-    };
     return [
       h("p", { class: "quiet-text", role: "status" }, count(total, formatCount(total))),
       h("ul", { class: "cards" }, ...submissions.map((submission) => this.#card(submission))),
-      hasMore && h("button", { type: "button", class: "button more", onclick: next }, words.content.documents.more),
+      this.#pages.buttons(page, () => this.load(), total),
     ];
   }
 

@@ -37,6 +37,29 @@ export const CONTENT_DE = {
       rejected: "abgelehnt",
       archived: "archiviert",
     },
+    rights: {
+      viewer:
+        "Sie dürfen hier lesen. Wer Inhalte verwaltet, kann Ihnen erlauben, zu schreiben oder über Änderungen zu entscheiden.",
+      reviewer:
+        "Sie dürfen hier lesen und über Änderungen und Einsendungen entscheiden. Einträge und Modelle schreiben andere.",
+      editor:
+        "Sie dürfen hier Einträge lesen und schreiben. Über Änderungen und Einsendungen entscheidet, wer prüft; Modelle, Mitglieder und Schlüssel gehören dem, der Inhalte verwaltet.",
+      editorAndReviewer:
+        "Sie dürfen hier Einträge schreiben und über Änderungen und Einsendungen entscheiden. Modelle, Mitglieder und Schlüssel gehören dem, der Inhalte verwaltet.",
+      closed: "Hier haben Sie keinen Zugang",
+      notListed: "Sie stehen hier nicht auf der Liste der Mitglieder. Wer Inhalte verwaltet, kann Sie aufnehmen.",
+      partOnly:
+        "Sie arbeiten nur an einem Teil, und diese Seiten zeigen alles. Fragen Sie den Assistenten neben dieser Seite: Er zeigt Ihnen Ihren Teil und ändert ihn für Sie.",
+      models: (names) => `Ihre Modelle: ${names}.`,
+      locales: (names) => `Ihre Sprachen: ${names}.`,
+      closedPart: "Dieser Teil ist für andere",
+      needs: {
+        write: "Sie dürfen hier lesen. Wer Inhalte verwaltet, kann Ihnen erlauben, zu schreiben.",
+        manage: "Wer Inhalte verwaltet, sieht und ändert das. Dazu ist das Recht ai.content.manage nötig.",
+        keys: "Wer Inhalte und Schlüssel verwaltet, sieht und ändert das. Dazu sind die Rechte ai.content.manage und ai.keys.manage nötig.",
+        plan: "Wer Inhalte verwaltet oder den Verbrauch sehen darf, sieht das. Dazu ist das Recht ai.content.manage oder ai.audit.read nötig.",
+      },
+    },
     anyStatus: "Jeder Status",
     status: "Status",
     model: "Modell",
@@ -57,7 +80,6 @@ export const CONTENT_DE = {
       slugHint: "Der Name in Adressen: Kleinbuchstaben, Ziffern und Bindestriche.",
       untitled: "Ohne Titel",
       count: (count, text) => `${text} ${count === 1 ? "Dokument" : "Dokumente"}`,
-      more: "Mehr anzeigen",
       back: "Alle Dokumente",
     },
     document: {
@@ -106,6 +128,11 @@ export const CONTENT_DE = {
       none: "Kein Unterschied.",
       before: "vorher",
       after: "nachher",
+      same: "unverändert",
+      unchanged: (count, text) => (count === 1 ? "1 unveränderte Zeile" : `${text} unveränderte Zeilen`),
+      added: "neu",
+      removed: "entfernt",
+      renamed: (name) => `hieß ${name}`,
       absent: "nichts",
       field: "Feld",
     },
@@ -169,6 +196,10 @@ export const CONTENT_DE = {
       back: "Alle Änderungspakete",
       isNew: "neu",
       isDeleted: "wird gelöscht",
+      deletedText: "Was darin steht",
+      allModels: "Alle Modelle",
+      mergeByReviewers:
+        "Sie dürfen es ansehen. Übernommen wird es von Personen, die prüfen dürfen; in einem Projekt mit Mitgliedern von denen mit der Rolle Prüfer.",
       contents: {
         open: "Es ändert noch nichts.",
         merged: "Was es geändert hat, ist gespeichert, als Fassungen der Dokumente.",
@@ -178,6 +209,8 @@ export const CONTENT_DE = {
       conflicts: "Andere haben dieselben Felder geändert",
       conflictsText:
         "Nichts wurde übernommen. Vergleichen Sie, was auf jeder Seite steht. Wählen Sie dann, wessen Werte für diese Felder gelten; alle anderen Änderungen werden so oder so übernommen. Um beides zu mischen, ändern Sie zuerst die gespeicherten Dokumente, oder fragen Sie den Assistenten.",
+      moreConflicts: (count, text) =>
+        count === 1 ? "Ein weiteres Feld weicht ab." : `${text} weitere Felder weichen ab.`,
       conflictColumns: { field: "Feld", base: "Vorher", theirs: "Gespeichert", ours: "Hier" },
       keepOurs: "Übernehmen, und behalten, was hier steht",
       keepTheirs: "Übernehmen, und behalten, was gespeichert ist",

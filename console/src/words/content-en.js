@@ -36,6 +36,27 @@ export const CONTENT_EN = {
       rejected: "rejected",
       archived: "archived",
     }),
+    rights: {
+      viewer: "You may read here. Who manages content can let you write, or decide about changes.",
+      reviewer: "You may read here, and decide about changes and submissions. Others write entries and models.",
+      editor:
+        "You may read and write entries here. Changes and submissions are decided by reviewers; models, members and keys are of who manages content.",
+      editorAndReviewer:
+        "You may write entries here, and decide about changes and submissions. Models, members and keys are of who manages content.",
+      closed: "This is closed for you",
+      notListed: "You are not on the list of members here. Who manages content can add you.",
+      partOnly:
+        "You work on a part of this only, and these pages show all of it. Ask the assistant beside this page: it shows you your part, and changes it for you.",
+      models: (/** @type {string} */ names) => `Your models: ${names}.`,
+      locales: (/** @type {string} */ names) => `Your languages: ${names}.`,
+      closedPart: "This part is for others",
+      needs: {
+        write: "You may read here. Who manages content can let you write.",
+        manage: "Who manages content sees and changes it. It needs the right ai.content.manage.",
+        keys: "Who manages content and keys sees and changes it. It needs the rights ai.content.manage and ai.keys.manage.",
+        plan: "Who manages content, or may see what is used, sees it. It needs the right ai.content.manage or ai.audit.read.",
+      },
+    },
     anyStatus: "Any status",
     status: "Status",
     model: "Model",
@@ -58,7 +79,6 @@ export const CONTENT_EN = {
       untitled: "Untitled",
       count: (/** @type {number} */ count, /** @type {string} */ text) =>
         `${text} ${count === 1 ? "document" : "documents"}`,
-      more: "Show more",
       back: "All documents",
     },
     document: {
@@ -107,6 +127,12 @@ export const CONTENT_EN = {
       none: "No difference.",
       before: "before",
       after: "after",
+      same: "unchanged",
+      unchanged: (/** @type {number} */ count, /** @type {string} */ text) =>
+        count === 1 ? "1 unchanged line" : `${text} unchanged lines`,
+      added: "added",
+      removed: "removed",
+      renamed: (/** @type {string} */ name) => `was ${name}`,
       absent: "nothing",
       field: "Field",
     },
@@ -169,6 +195,10 @@ export const CONTENT_EN = {
       back: "All change sets",
       isNew: "new",
       isDeleted: "is deleted",
+      deletedText: "What it says",
+      allModels: "All models",
+      mergeByReviewers:
+        "You may look at it. People with the right to review merge it; in a project with members, those with the role of a reviewer.",
       contents: {
         open: "It changes nothing yet.",
         merged: "What it has changed is stored, as versions of the documents.",
@@ -178,6 +208,8 @@ export const CONTENT_EN = {
       conflicts: "Others have changed the same fields",
       conflictsText:
         "Nothing was merged. Compare what each side says. Then choose whose values count for these fields; all other changes are merged either way. To mix both, change the stored documents first, or ask the assistant.",
+      moreConflicts: (/** @type {number} */ count, /** @type {string} */ text) =>
+        count === 1 ? "1 more field differs." : `${text} more fields differ.`,
       conflictColumns: { field: "Field", base: "Before", theirs: "Stored", ours: "Here" },
       keepOurs: "Merge, and keep what is here",
       keepTheirs: "Merge, and keep what is stored",

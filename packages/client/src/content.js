@@ -22,7 +22,7 @@ import { pathOf } from "./transport.js";
  * @property {string} [idempotencyKey] Names the write, so that it is carried out once.
  */
 /** @typedef {CallOptions & WriteConditions} WriteOptions */
-/** @typedef {{limit?: number, cursor?: string, status?: string, category?: string, slug?: string, missing?: string}} DocumentFilter `missing` is a language. */
+/** @typedef {{limit?: number, cursor?: string, status?: string, category?: string, slug?: string, missing?: string, ids?: string}} DocumentFilter `missing` is a language; `ids` are up to 100, with commas. */
 /** @typedef {{slug?: string, title?: string, status?: string, locales?: Record<string, Json>}} DocumentChange */
 /** @typedef {ReturnType<typeof makeSpace>} ContentSpace */
 
@@ -240,9 +240,18 @@ function makeChangeSets(service, path) {
     /**
      * @param {string} id
      * @param {CallOptions} [options]
-     * @returns {Promise<{changeSet: Json, documents: Json[]}>}
+     * @returns {Promise<{changeSet: Json, may: ("merge" | "discard")[], documents: Json[]}>}
      */
     get: (id, options) => service.request("GET", path + pathOf(id), options),
+    /**
+     * Show a change set with a page of its documents, each beside `base`: the version that it has begun with.
+     *
+     * @param {string} id
+     * @param {{limit: number, cursor?: string, model?: string}} range Up to 100 documents; of one model only.
+     * @param {CallOptions} [options]
+     * @returns {Promise<{changeSet: Json, may: ("merge" | "discard")[], documents: Json[], documentsByModel?: Record<string, number>, nextCursor?: string}>}
+     */
+    page: (id, range, options) => service.request("GET", path + pathOf(id), { ...options, query: { ...range } }),
     /**
      * Create, change or delete a document in the change set only.
      *

@@ -1,7 +1,5 @@
 """Make reports of what a workspace has used and no report has, each use in one report only."""
 
-import calendar
-
 from fermata.aws import observability
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import ConditionFailed, Item, TransactionCanceled, Update
@@ -15,13 +13,13 @@ from fermata.billing.usage_report import (
     build_report_key,
     build_report_put,
 )
-from fermata.domain.workspace_plan import PlanMeter, PlanQuota, Subscription
+from fermata.domain.workspace_plan import Subscription
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.month_counts import (
     DELIVERED_BYTES,
-    MEDIA_BYTE_HOURS,
     MONTH_PREFIX,
     MONTH_ROW_SECONDS,
+    get_included_in_month,
     months_partition,
     read_month_count,
 )
@@ -89,7 +87,7 @@ def _report_month(
 
 
 def _build_report(subscription: Subscription, meter: str, month: str, before: int, total: int, now: int) -> UsageReport:
-    included = _get_included(subscription, meter, month)
+    included = get_included_in_month(subscription, meter, month)
     exceeding = 0 if included is None else max(0, total - included) - max(0, before - included)
     return UsageReport(
         id=new_id(),
@@ -104,16 +102,6 @@ def _build_report(subscription: Subscription, meter: str, month: str, before: in
         at=now,
         since=now,
     )
-
-
-def _get_included(subscription: Subscription, meter: str, month: str) -> int | None:
-    """Return what the plan includes in a month; of media, its room in every hour."""
-    if meter == DELIVERED_BYTES:
-        return subscription.workspace_plan.traffic_bytes
-    if meter != MEDIA_BYTE_HOURS:
-        return subscription.get_included(PlanMeter(meter))
-    room = subscription.get_included(PlanQuota.MEDIA_BYTES)
-    return None if room is None else room * 24 * calendar.monthrange(int(month[:4]), int(month[5:]))[1]
 
 
 def _build_mark(

@@ -8,7 +8,7 @@ a row may do nothing, and a row never permits more than the rights of its member
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from fermata.aws.dynamodb_items_and_writes import (
@@ -35,6 +35,8 @@ MemberRole = Literal["viewer", "reviewer", "editor"]
 MEMBER_PREFIX = "who#"
 MAX_MEMBERS = 500
 _DELETED_AT_ONCE = 100
+_SPACES_AT_ONCE = 50
+"""Of which two rows each are read with one request."""
 MAX_USER_BYTES = 200
 _CHANGED_MEANWHILE = "Somebody else has just changed this member. Try again."
 
@@ -86,13 +88,28 @@ def read_membership(resources: Resources, space: SpaceKey, user: str) -> Members
         space: The space.
         user: The user; nobody has the empty name.
     """
-    sort_keys = [MEMBER_PREFIX] + ([MEMBER_PREFIX + user] if user else [])
-    rows = resources.tables.batch_get_items(
-        resources.settings.content_table, [(space.pk, sort_key) for sort_key in sort_keys]
-    )
-    found = rows.get((space.pk, MEMBER_PREFIX + user)) if user else None
-    # A row without the other one is left by a list that is being deleted: it still counts.
-    return Membership(bool(rows), _member_from_item(found) if found else None)
+    return read_memberships(resources, [space], user)[space]
+
+
+def read_memberships(resources: Resources, spaces: Sequence[SpaceKey], user: str) -> dict[SpaceKey, Membership]:
+    """Return what the lists of spaces say about a user, with one request for each fifty spaces.
+
+    Args:
+        resources: Of the process.
+        spaces: The spaces.
+        user: The user; nobody has the empty name.
+    """
+    table, found = resources.settings.content_table, {}
+    for start in range(0, len(spaces), _SPACES_AT_ONCE):
+        some = spaces[start : start + _SPACES_AT_ONCE]
+        sort_keys = [MEMBER_PREFIX] + ([MEMBER_PREFIX + user] if user else [])
+        rows = resources.tables.batch_get_items(table, [(one.pk, key) for one in some for key in sort_keys])
+        for space in some:
+            own = rows.get((space.pk, MEMBER_PREFIX + user)) if user else None
+            # A row without the other one is left by a list that is being deleted: it still counts.
+            is_listed = own is not None or (space.pk, MEMBER_PREFIX) in rows
+            found[space] = Membership(is_listed, _member_from_item(own) if own else None)
+    return found
 
 
 def require_membership(resources: Resources, space: SpaceKey, caller: Caller) -> SpaceMember | None:

@@ -1,13 +1,22 @@
 """Handle requests on change sets."""
 
 from functools import partial
+from typing import Any, Literal
 
+from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.change_sets.change_set_documents import change_in_change_set
 from fermata.content.change_sets.change_set_store import (
     begin_change_set,
     discard_change_set,
     list_change_sets,
     read_change_set,
+    read_change_set_alone,
+)
+from fermata.content.change_sets.changed_document_pages import (
+    MAX_CHANGED_LISTED,
+    ChangedDocumentPage,
+    count_changed_models,
+    read_changed_documents,
 )
 from fermata.content.change_sets.merge_change_set import MergeOptions, merge_change_set
 from fermata.content.content_space import SpaceKey, read_space
@@ -20,6 +29,7 @@ from fermata.content.documents.read_document import (
 )
 from fermata.content.page_sections import list_section_models
 from fermata.content.space_access import may_read_content
+from fermata.content.space_members import require_membership
 from fermata.content_api.document_requests import apply_change
 from fermata.content_api.publishing_right import check_may_publish, check_may_publish_all
 from fermata.content_api.request_parts import (
@@ -35,8 +45,9 @@ from fermata.domain.caller import Capability
 from fermata.domain.errors import Forbidden
 from fermata.domain.surrogates_and_infinities import to_storable_json
 from fermata.wire.bodies.content_requests import ChangeSetMerge, DocumentInChangeSet, NewChangeSet
-from fermata.wire.http.messages import Response
+from fermata.wire.http.messages import Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext
+from fermata.wire.operations.content import CAN_DECIDE
 
 
 def list_space_change_sets(context: RequestContext) -> Response:
@@ -57,16 +68,54 @@ def begin_space_change_set(context: RequestContext) -> Response:
 
 
 def show_change_set(context: RequestContext) -> Response:
-    """Respond with a change set and its documents."""
-    contents = read_change_set(context.resources, locate_space(context), context.path_parameters["changeSet"])
-    documents = [document.to_view() for document in contents.documents]
-    return Response(200, {"changeSet": contents.change_set.to_view(), "documents": documents})
+    """Respond with a change set, what the caller may do with it, and its documents: all of them, or a page."""
+    resources, space, name = context.resources, locate_space(context), context.path_parameters["changeSet"]
+    if "limit" in context.request.query:
+        change_set = read_change_set_alone(resources, space, name)
+        body = _show_page(context, space, change_set)
+    else:
+        contents = read_change_set(resources, space, name)
+        change_set = contents.change_set
+        body = {"documents": [document.to_view() for document in contents.documents]}
+    return Response(200, {"changeSet": change_set.to_view(), "may": _list_decisions(context, space, change_set), **body})
+
+
+def _show_page(context: RequestContext, space: SpaceKey, change_set: ChangeSet) -> dict[str, Any]:
+    """Return a page of the documents beside what they have begun with; on the first one, how many are of which model."""
+    query, resources = context.request.query, context.resources
+    limit = read_integer_parameter(context.request, "limit", MAX_CHANGED_LISTED, maximum=MAX_CHANGED_LISTED)
+    cursor, model = query.get("cursor", ""), query.get("model", "")
+    page = ChangedDocumentPage(())
+    if change_set.status == "open" and limit:
+        page = read_changed_documents(resources, space, change_set.id, limit=limit, after=cursor, model=model)
+    counts = {}
+    if page.after and not cursor:
+        counts = {"documentsByModel": count_changed_models(resources, space, change_set.id)}
+    views = [
+        document.to_view() | ({"base": page.bases[document.key].to_view()} if document.key in page.bases else {})
+        for document in page.documents
+    ]
+    return {"documents": views, **counts, **({"nextCursor": page.after} if page.after else {})}
+
+
+def _list_decisions(context: RequestContext, space: SpaceKey, change_set: ChangeSet) -> list[str]:
+    """Return what the caller may do with a change set that is open: merge it, discard it."""
+    if change_set.status != "open" or not any(map(context.caller.has_capability, CAN_DECIDE)):
+        return []
+    member = require_membership(context.resources, space, context.caller)
+    role = "reviewer" if member is None else member.role
+    decides = _find_decider(context, space) is not None
+    may = {
+        "merge": decides and role == "reviewer",
+        "discard": role in ("editor", "reviewer") and (decides or change_set.user == context.caller.user),
+    }
+    return [action for action, is_allowed in may.items() if is_allowed]
 
 
 def discard_space_change_set(context: RequestContext) -> Response:
     """Discard a change set: one's own, or one about which the caller may decide."""
     space, name = locate_space(context, "editor", "reviewer"), context.path_parameters["changeSet"]
-    if read_change_set(context.resources, space, name).change_set.user != context.caller.user:
+    if read_change_set_alone(context.resources, space, name).user != context.caller.user:
         _check_may_decide(context, space, "changes of others that wait for a review are discarded by who")
     discard_change_set(context.resources, space, name)
     return Response(200, {"ok": True})
@@ -120,11 +169,18 @@ def _check_may_decide(context: RequestContext, space: SpaceKey, who: str) -> boo
     """
     if not may_read_content(context.caller):
         raise Forbidden(f"Forbidden: {who} has {Capability.READ_CONTENT} too.")
-    if may_review(context, space):
-        return True
-    if waits_for_review(context.resources, space, read_write_basis(context.resources, space, [])):
+    decider = _find_decider(context, space)
+    if decider is None:
         raise Forbidden(f"Forbidden: {who} has {Capability.REVIEW_CONTENT}.")
-    return False
+    return decider == "reviewer"
+
+
+def _find_decider(context: RequestContext, space: SpaceKey) -> Literal["reviewer", "writer"] | None:
+    """Return as what the caller decides about changes of others; None if they wait for somebody else."""
+    if may_review(context, space):
+        return "reviewer"
+    waits = waits_for_review(context.resources, space, read_write_basis(context.resources, space, []))
+    return None if waits else "writer"
 
 
 def _check_own_rights(context: RequestContext, space: SpaceKey, name: str, *, restores_deleted: bool) -> None:

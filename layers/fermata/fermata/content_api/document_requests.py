@@ -3,19 +3,21 @@
 from typing import Any
 
 from fermata.content.content_model import META_MODEL
+from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import (
     WrittenDocument,
     create_document,
     delete_document,
     update_document,
 )
-from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentVersion
+from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentHead, DocumentKey, DocumentVersion
 from fermata.content.documents.document_history import list_versions, restore_document
 from fermata.content.documents.document_rows import head_from_version
 from fermata.content.documents.list_documents import MAX_LISTED, DocumentPage, ListFilter, list_documents
 from fermata.content.documents.read_document import (
     find_document_by_slug,
     read_document,
+    read_document_heads,
     read_document_version,
     read_write_basis,
 )
@@ -40,6 +42,7 @@ from fermata.wire.http.messages import Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext
 
 DEFAULT_LISTED = 50
+MAX_NAMED = 100
 
 
 def list_space_documents(context: RequestContext) -> Response:
@@ -67,11 +70,20 @@ def _read_page(context: RequestContext, model: str) -> DocumentPage:
         except NotFound:
             return DocumentPage(())
         return DocumentPage((head_from_version(found),))
+    if "ids" in query:
+        return DocumentPage(tuple(_read_named(context, space, model).values()))
     wanted = ContentStatus(status) if status else None
     only = ListFilter(wanted, query.get("category", ""), query.get("missing", ""))
     return list_documents(
         context.resources, space, model, limit=max(1, limit), after=query.get("cursor", ""), only=only
     )
+
+
+def _read_named(context: RequestContext, space: SpaceKey, model: str) -> dict[DocumentKey, DocumentHead]:
+    names = dict.fromkeys(filter(None, context.request.query["ids"].split(",")))
+    if len(names) > MAX_NAMED:
+        raise InvalidRequest(f"'ids' has at most {MAX_NAMED} ids.")
+    return read_document_heads(context.resources, space, [DocumentKey(model, name) for name in names])
 
 
 def create_content_document(context: RequestContext) -> Response:

@@ -5,6 +5,7 @@ from typing import Any
 from fermata.content.content_space import ContentSpace, SpaceKey, list_spaces, read_space
 from fermata.content.documents.read_document import ModelState
 from fermata.content.model_store import create_space, delete_model, list_content_models, put_model, read_model
+from fermata.content.space_rights import list_space_rights
 from fermata.content_api.request_parts import (
     count_body,
     locate_space,
@@ -21,9 +22,11 @@ from fermata.wire.operations.content_forms import SHOW_FORM
 
 
 def list_content_spaces(context: RequestContext) -> Response:
-    """Respond with the spaces of the caller's tenant."""
+    """Respond with the spaces of the caller's tenant, and what the caller may do in each."""
     spaces = list_spaces(context.resources, context.caller.tenant)
-    return Response(200, {"spaces": [record.to_view(key) for key, record in spaces]})
+    rights = list_space_rights(context.resources, context.caller, [key for key, _ in spaces])
+    views = [record.to_view(key) | rights[key] for key, record in spaces]
+    return Response(200, {"spaces": views}, {"Cache-Control": "private, no-store"})
 
 
 def create_content_space(context: RequestContext) -> Response:

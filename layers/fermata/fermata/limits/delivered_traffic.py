@@ -26,6 +26,11 @@ def reports_partition(tenant: str) -> str:
     return f"t#{tenant}#limits#reports"
 
 
+def build_traffic_key(resources: Resources, tenant: str, month: str) -> ItemKey:
+    """Return the key of the row that counts what was delivered in a month, such as 2026-11."""
+    return ItemKey(resources.settings.bridges_table, reports_partition(tenant), f"{TRAFFIC_PREFIX}{month}")
+
+
 def count_traffic(resources: Resources, tenant: str, size: int, draw: Callable[[int], int] = secrets.randbelow) -> None:
     """Count a response. One that cannot be counted is delivered all the same.
 
@@ -40,8 +45,7 @@ def count_traffic(resources: Resources, tenant: str, size: int, draw: Callable[[
     if not shares:
         return
     now = resources.clock.time()
-    sort_key = f"{TRAFFIC_PREFIX}{to_month(now)}"
-    key = ItemKey(resources.settings.bridges_table, reports_partition(tenant), sort_key)
+    key = build_traffic_key(resources, tenant, to_month(now))
     try:
         before = resources.tables.get_item_by_key(key)
         addition = build_month_addition(key, before, DELIVERED_BYTES, shares * TRAFFIC_SHARE_BYTES, now)

@@ -7,12 +7,14 @@ A row has a number for each meter, and how many came from where. A use counts in
 condition that each has room for it, so that any number at once stay within the limit.
 """
 
+import calendar
+from collections.abc import Iterable
 from typing import Any
 
 from fermata.aws.dynamodb_items_and_writes import Item, ItemKey, Update
 from fermata.aws.resources import Resources
 from fermata.domain.value_dataclass import value_dataclass
-from fermata.domain.workspace_plan import PlanMeter
+from fermata.domain.workspace_plan import PlanMeter, PlanQuota, Subscription
 from fermata.limits.count_row_update import CountRowUpdate
 from fermata.limits.is_count import is_count
 from fermata.limits.limit_keys import user_limits_partition
@@ -25,6 +27,22 @@ MEDIA_BYTE_HOURS = "mediaByteHours"
 """What the row of a workspace counts besides the meters of plans: bytes of media, times the hours they were stored."""
 DELIVERED_BYTES = "deliveredBytes"
 """What the row of a month's traffic counts."""
+
+
+def get_included_in_month(subscription: Subscription, meter: str, month: str) -> int | None:
+    """Return what a plan includes of a number of a month's row; of media, its room in every hour. None for any number.
+
+    Args:
+        subscription: Of the workspace.
+        meter: A meter of plans, or one of the other numbers.
+        month: Such as 2026-11.
+    """
+    if meter == DELIVERED_BYTES:
+        return subscription.workspace_plan.traffic_bytes
+    if meter != MEDIA_BYTE_HOURS:
+        return subscription.get_included(PlanMeter(meter))
+    room = subscription.get_included(PlanQuota.MEDIA_BYTES)
+    return None if room is None else room * 24 * calendar.monthrange(int(month[:4]), int(month[5:]))[1]
 
 
 def months_partition(tenant: str) -> str:
@@ -93,6 +111,23 @@ def build_month_addition(key: ItemKey, item: Item | None, name: str, amount: int
     update.set("ttl", int(now) + MONTH_ROW_SECONDS)
     _add(update, item or {}, name, None, amount)
     return update.build()
+
+
+def count_months_of(
+    resources: Resources, tenant: str, users: Iterable[str], meter: PlanMeter, month: str
+) -> dict[str, int]:
+    """Return how much up to 100 users or API keys have used of a meter in a month, with one request.
+
+    Args:
+        resources: Of the process.
+        tenant: The workspace.
+        users: Users, or the names under which keys act.
+        meter: What is counted.
+        month: Such as 2026-11.
+    """
+    keys = {user: build_months_key(resources, tenant, user, month) for user in users}
+    rows = resources.tables.batch_get_by_keys(keys.values()) if keys else {}
+    return {user: read_month_count(rows.get(key), meter) for user, key in keys.items()}
 
 
 def list_month_counts(item: Item | None) -> dict[str, Any]:

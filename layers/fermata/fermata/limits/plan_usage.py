@@ -8,7 +8,21 @@ from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
 from fermata.domain.plan_refusals import find_month_end, to_month
 from fermata.domain.workspace_plan import OVERAGE_USD, PlanMeter, PlanQuota, Subscription
-from fermata.limits.month_counts import build_months_key, list_month_counts
+from fermata.limits.delivered_traffic import build_traffic_key
+from fermata.limits.month_counts import (
+    DELIVERED_BYTES,
+    MEDIA_BYTE_HOURS,
+    build_months_key,
+    get_included_in_month,
+    list_month_counts,
+    read_month_count,
+)
+
+_UNITS = {DELIVERED_BYTES: "bytes", MEDIA_BYTE_HOURS: "byteHours"}
+_OVERAGE_USD = {
+    **{meter.value: OVERAGE_USD[meter] for meter in PlanMeter},
+    MEDIA_BYTE_HOURS: OVERAGE_USD[PlanQuota.MEDIA_BYTES],
+}
 
 
 def describe_plan_usage(
@@ -26,17 +40,7 @@ def describe_plan_usage(
         count_quota: Returns what there is at once of each quota. It is asked only where the plan has a limit.
     """
     now = resources.clock.time()
-    month = to_month(now)
-    used = list_month_counts(resources.tables.get_item_by_key(build_months_key(resources, tenant, "", month)))
-    meters = [
-        {
-            "name": meter.value,
-            "used": used[meter.value],
-            "included": subscription.get_included(meter),
-            "overageUsd": OVERAGE_USD[meter] if subscription.overage else None,
-        }
-        for meter in PlanMeter
-    ]
+    meters = _describe_meters(resources, tenant, subscription, to_month(now))
     quotas = [_describe_quota(subscription, quota, count_quota.get(quota)) for quota in PlanQuota]
     ends = subscription.until if subscription.state != "active" else None
     return {
@@ -46,11 +50,34 @@ def describe_plan_usage(
         "locked": subscription.is_locked(now),
         "features": sorted(subscription.workspace_plan.features),
         "models": list(subscription.included_models),
-        "month": month,
+        "month": to_month(now),
         "renewsAt": iso_from_epoch(find_month_end(now)),
         "meters": meters,
         "quotas": quotas,
     }
+
+
+def _describe_meters(
+    resources: Resources, tenant: str, subscription: Subscription, month: str
+) -> list[dict[str, Any]]:
+    """Return what is counted in a month: uses one by one, and what stored media and delivered sites come to in bytes."""
+    month_key, traffic_key = build_months_key(resources, tenant, "", month), build_traffic_key(resources, tenant, month)
+    rows = resources.tables.batch_get_by_keys([month_key, traffic_key])
+    used: dict[str, int | None] = {**list_month_counts(rows.get(month_key))}
+    used[DELIVERED_BYTES] = read_month_count(rows.get(traffic_key), DELIVERED_BYTES)
+    # Only where usage is reported to a billing system are hours counted (decision 0618).
+    is_metered = MEDIA_BYTE_HOURS in rows.get(month_key, {})
+    used[MEDIA_BYTE_HOURS] = read_month_count(rows.get(month_key), MEDIA_BYTE_HOURS) if is_metered else None
+    return [
+        {
+            "name": name,
+            "unit": _UNITS.get(name, "uses"),
+            "used": count,
+            "included": get_included_in_month(subscription, name, month),
+            "overageUsd": _OVERAGE_USD.get(name) if subscription.overage else None,
+        }
+        for name, count in used.items()
+    ]
 
 
 def _describe_quota(subscription: Subscription, quota: PlanQuota, count: Callable[[], int] | None) -> dict[str, Any]:

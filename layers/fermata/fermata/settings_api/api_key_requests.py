@@ -1,6 +1,13 @@
 """Handle requests on API keys: those of servers, and those of programs that use the Conversation API."""
 
+from collections.abc import Iterable
+from typing import Any
+
+from fermata.aws.clock import iso_from_epoch
 from fermata.client_protocols.conversation_keys import build_key_rules, change_key_rules
+from fermata.domain.plan_refusals import find_month_end, to_month
+from fermata.domain.workspace_plan import PlanMeter
+from fermata.limits.month_counts import count_months_of
 from fermata.wire.auth import api_key_store, conversation_key_store
 from fermata.wire.auth.api_key import ServerApiKey
 from fermata.wire.auth.authenticate_api_key import read_api_key_uses
@@ -18,7 +25,18 @@ def _list_api_keys(context: RequestContext) -> Response:
     tenant = context.caller.tenant
     keys = api_key_store.list_api_keys(context.resources, tenant)
     last_uses = read_api_key_uses(context.resources, tenant) if keys else {}
-    return Response(200, {"apiKeys": [key.to_view(last_uses.get(key.id)) for key in keys]})
+    messages = _count_messages(context, keys)
+    views = [key.to_view(last_uses.get(key.id)) | messages.get(key.id, {}) for key in keys]
+    return Response(200, {"apiKeys": views})
+
+
+def _count_messages(context: RequestContext, keys: Iterable[ServerApiKey]) -> dict[str, dict[str, Any]]:
+    """Return what keys of the Conversation API in use have sent of their messages of the month, by the keys' ids."""
+    users = {key.user: key.id for key in keys if key.conversation is not None and key.revoked_at is None}
+    now = context.resources.clock.time()
+    sent = count_months_of(context.resources, context.caller.tenant, users, PlanMeter.API_MESSAGES, to_month(now))
+    renews_at = iso_from_epoch(find_month_end(now))
+    return {users[user]: {"messagesThisMonth": count, "renewsAt": renews_at} for user, count in sent.items()}
 
 
 @API_KEY_ROUTES.handles(api_keys.CREATE_API_KEY)

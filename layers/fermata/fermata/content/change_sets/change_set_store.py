@@ -116,16 +116,22 @@ def read_change_set(resources: Resources, space: SpaceKey, change_set_id: str) -
     Raises:
         NotFound: There is none.
     """
-    table = resources.settings.content_table
-    row = resources.tables.get_item(table, space.pk, change_set_sort_key(change_set_id))
-    if row is None:
-        raise NotFound("There is no such change set.")
-    change_set = change_set_from_item(row)
+    change_set = read_change_set_alone(resources, space, change_set_id)
     if change_set.status != "open":
         return ChangeSetContents(change_set)
     prefix = changed_documents_prefix(change_set_id)
-    rows = resources.tables.query_items(table, space.pk, min_sk=prefix, max_sk=f"{prefix}~")
+    rows = resources.tables.query_items(
+        resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~"
+    )
     return ChangeSetContents(change_set, tuple(changed_document_from_item(resources, one) for one in rows))
+
+
+def read_change_set_alone(resources: Resources, space: SpaceKey, change_set_id: str) -> ChangeSet:
+    """Return a change set without its documents. Raises as `read_change_set`."""
+    row = resources.tables.get_item(resources.settings.content_table, space.pk, change_set_sort_key(change_set_id))
+    if row is None:
+        raise NotFound("There is no such change set.")
+    return change_set_from_item(row)
 
 
 def require_open(change_set: ChangeSet) -> None:

@@ -16,9 +16,10 @@ from fermata.content.content_space import (
     space_from_item,
     space_item_key,
 )
-from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
+from fermata.content.documents.document import DocumentContent, DocumentHead, DocumentKey, DocumentVersion
 from fermata.content.documents.document_rows import (
     effect_sort_key,
+    head_from_item,
     head_sort_key,
     version_from_item,
     version_sort_key,
@@ -204,6 +205,27 @@ def _read_rows(resources: Resources, space: SpaceKey, keys: Sequence[ItemKey]) -
     for start in range(0, len(keys), MAX_BATCH_KEYS):
         items |= resources.tables.batch_get_by_keys(keys[start : start + MAX_BATCH_KEYS])
     return show_items(resources, space, items)
+
+
+def read_document_heads(
+    resources: Resources, space: SpaceKey, keys: Iterable[DocumentKey]
+) -> dict[DocumentKey, DocumentHead]:
+    """Return the heads of documents, with one request for each hundred. Those that do not exist are absent.
+
+    Args:
+        resources: Of the process.
+        space: Where they are.
+        keys: The documents.
+
+    Raises:
+        InvalidRequest: A key has another form than keys have.
+    """
+    table, wanted = resources.settings.content_table, {}
+    for key in keys:
+        key.check()
+        wanted[ItemKey(table, space.pk, head_sort_key(key))] = key
+    rows = _read_rows(resources, space, list(wanted))
+    return {key: head_from_item(rows[item_key]) for item_key, key in wanted.items() if item_key in rows}
 
 
 @value_dataclass(frozen=True)

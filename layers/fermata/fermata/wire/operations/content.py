@@ -61,7 +61,8 @@ _BREAKING = RequestParameter(
 _DOCUMENT_RESPONSES = (SuccessResponse("The document. `ETag` names its version.", "DocumentResponse"),)
 NO_SUCH_FORMS = "The plan of the workspace is locked, or has no more forms, or none that approve at once."
 
-_CAN_DECIDE = (*CAN_WRITE_CONTENT, Capability.REVIEW_CONTENT)
+CAN_DECIDE = (*CAN_WRITE_CONTENT, Capability.REVIEW_CONTENT)
+"""Who may merge and discard change sets, where the rest allows it."""
 
 LIST_SPACES = Operation(
     name="listContentSpaces", function="api", method="GET", path=f"{CONTENT_PATH}/spaces",
@@ -151,6 +152,9 @@ LIST_DOCUMENTS = Operation(
         RequestParameter("category", "Only those with it.", {"type": "string", "maxLength": 64}),
         RequestParameter("missing", "Only those that say nothing in it.", {"type": "string", "maxLength": 40}),
         RequestParameter("slug", "Only the one with it.", {"type": "string", "maxLength": 64}),
+        RequestParameter(
+            "ids", "Only these: up to 100 ids, with commas between them.", {"type": "string", "maxLength": 4_100}
+        ),
     ),
     responses=(SuccessResponse("A page of the list.", "DocumentListResponse"),),
     errors=_NO_SPACE | _BAD_NAME,
@@ -229,11 +233,18 @@ BEGIN_CHANGE_SET = Operation(
 SHOW_CHANGE_SET = Operation(
     name="showChangeSet", function="api", method="GET", path=_CHANGE_SET_PATH, capabilities=CAN_READ_CONTENT,
     summary="Show a change set with its documents",
+    description="`may` says what the caller may do with it. With `limit`, a page of its documents is shown, each with "
+    "`base`, the version that it has begun with, and on the first of several pages how many there are of each model.",
+    parameters=(
+        make_integer_parameter("limit", "The greatest number of documents; all without it.", 0, 100),
+        RequestParameter("cursor", "`nextCursor` of the page before.", {"type": "string", "maxLength": 100}),
+        RequestParameter("model", "Only documents of it.", {"type": "string", "maxLength": 40}),
+    ),
     responses=(SuccessResponse("The change set.", "ChangeSetResponse"),),
     errors=_NO_CHANGE_SET | _BAD_NAME,
 )  # fmt: skip
 DISCARD_CHANGE_SET = Operation(
-    name="discardChangeSet", function="api", method="DELETE", path=_CHANGE_SET_PATH, capabilities=_CAN_DECIDE,
+    name="discardChangeSet", function="api", method="DELETE", path=_CHANGE_SET_PATH, capabilities=CAN_DECIDE,
     summary="Discard a change set",
     responses=OK_RESPONSES,
     errors=_NO_CHANGE_SET | _BAD_NAME | {409: "It was merged, or somebody is changing it."},
@@ -250,7 +261,7 @@ CHANGE_IN_CHANGE_SET = Operation(
 )  # fmt: skip
 MERGE_CHANGE_SET = Operation(
     name="mergeChangeSet", function="api", method="POST", path=f"{_CHANGE_SET_PATH}/merge",
-    capabilities=_CAN_DECIDE,
+    capabilities=CAN_DECIDE,
     summary="Merge a change set, as a whole or not at all",
     body=ChangeSetMerge,
     requires_body=False,

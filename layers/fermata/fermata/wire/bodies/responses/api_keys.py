@@ -1,6 +1,6 @@
 """Define the response bodies of operations on API keys."""
 
-from fermata.wire.bodies.responses.common import InstantField, ResponseModel
+from fermata.wire.bodies.responses.common import CountField, InstantField, ResponseModel
 
 
 class ConversationKeyRulesView(ResponseModel):
@@ -20,7 +20,8 @@ class ConversationKeyRulesView(ResponseModel):
 class ApiKeyView(ResponseModel):
     """An API key without its secret. `prefix` is the beginning of its text; `user` is the name it acts under.
 
-    `conversation` has the rules of a key of the Conversation API; it is null for a server's key.
+    `conversation` has the rules of a key of the Conversation API; it is null for a server's key. Lists say of one that is
+    in use how many messages it has sent in this month, and when they are counted anew.
     """
 
     id: str
@@ -36,6 +37,8 @@ class ApiKeyView(ResponseModel):
     expires_at: InstantField | None
     revoked_at: InstantField | None
     last_used_at: InstantField | None
+    messages_this_month: CountField | None = None
+    renews_at: InstantField | None = None
 
 
 class ApiKeyListResponse(ResponseModel):

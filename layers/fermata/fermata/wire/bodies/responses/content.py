@@ -8,7 +8,11 @@ _Status = Literal["draft", "in_review", "published", "rejected", "archived"]
 
 
 class SpaceView(ResponseModel):
-    """An environment of a site. The first locale is the default."""
+    """An environment of a site. The first locale is the default.
+
+    Lists say what the caller may do there: `rights` has none where only others, or only its agent for a part of it, work;
+    `member` is the row of the list of members that narrows them.
+    """
 
     site: str
     environment: str
@@ -16,6 +20,8 @@ class SpaceView(ResponseModel):
     locales: list[str]
     domain: str
     created_at: InstantField
+    rights: list[Literal["read", "write", "review", "manage", "keys", "plan"]] | None = None
+    member: "SpaceMemberView | None" = None
 
 
 class SpaceResponse(ResponseModel):
@@ -178,7 +184,7 @@ class ChangeSetView(ResponseModel):
 
 
 class ChangedDocumentView(ResponseModel):
-    """A document as it is in a change set, and the version that it has begun with."""
+    """A document as it is in a change set, and the version that it has begun with; on a page, that version in `base`."""
 
     model: str
     id: str
@@ -192,11 +198,17 @@ class ChangedDocumentView(ResponseModel):
     locales: dict[str, dict[str, Any]] | None = None
     parts: dict[str, int] | None = None
     meta: dict[str, dict[str, Any]] | None = None
+    base: DocumentView | None = None
 
 
 class ChangeSetResponse(ResponseModel):
+    """A change set. `may` lists what the caller may do with it: merge, discard."""
+
     change_set: ChangeSetView
+    may: list[Literal["merge", "discard"]] | None = None
     documents: list[ChangedDocumentView] | None = None
+    documents_by_model: dict[str, CountField] | None = None
+    next_cursor: str | None = None
 
 
 class ChangeSetListResponse(ResponseModel):

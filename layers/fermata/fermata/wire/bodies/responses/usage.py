@@ -1,6 +1,6 @@
 """Define the response bodies of operations on usage and budgets."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -92,10 +92,16 @@ class BudgetsResponse(ResponseModel):
 
 
 class PlanMeterView(ResponseModel):
-    """What is counted in a month. `included` is null without a limit; `overageUsd` is what one more costs."""
+    """What is counted in a month. `included` is null without a limit; `overageUsd` is what one more costs.
+
+    `deliveredBytes` is what sites are delivered, of which more than is included is never refused. `mediaByteHours` are
+    bytes of stored media times hours; one more of them is 10**9 bytes for a month, and `used` is null where nobody
+    counts them, because usage is reported to no billing system.
+    """
 
     name: str
-    used: CountField
+    unit: Literal["uses", "bytes", "byteHours"]
+    used: CountField | None
     included: CountField | None
     overage_usd: UsdField | None
 

@@ -1,0 +1,107 @@
+"""Read what a change set changes page by page: each document beside the version that it has begun with."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import field
+
+from fermata.aws.resources import Resources
+from fermata.content.change_sets.change_set import (
+    ChangedDocument,
+    changed_document_from_item,
+    changed_documents_prefix,
+)
+from fermata.content.content_space import SpaceKey
+from fermata.content.documents.document import DocumentKey, DocumentVersion
+from fermata.content.documents.read_document import read_versions_at_once
+from fermata.domain.errors import InvalidRequest
+from fermata.domain.value_dataclass import value_dataclass
+
+MAX_CHANGED_LISTED = 100
+"""Documents of a page, whose former versions are read with one request."""
+_MAX_PAGE_BYTES = 1_500_000
+"""Of what the documents of a page say by now. With their former versions, a response stays below the 6 MB of Lambda."""
+_AFTER = "!"
+"""It is smaller than every character of an id."""
+
+
+@value_dataclass(frozen=True)
+class ChangedDocumentPage:
+    """A page of the documents of a change set.
+
+    Attributes:
+        bases: The versions with which documents have begun. One that is new has none.
+        after: The cursor of the next page; empty behind the last.
+    """
+
+    documents: tuple[ChangedDocument, ...]
+    bases: Mapping[DocumentKey, DocumentVersion] = field(default_factory=dict)
+    after: str = ""
+
+
+def read_changed_documents(
+    resources: Resources, space: SpaceKey, change_set_id: str, *, limit: int, after: str = "", model: str = ""
+) -> ChangedDocumentPage:
+    """Return a page of the documents of an open change set, by model and id.
+
+    A page ends early where its documents are large, and has one at least.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        change_set_id: The change set.
+        limit: The greatest number of documents.
+        after: The cursor of the page before: `model/id` of its last document.
+        model: Only documents of it; empty for all.
+
+    Raises:
+        InvalidRequest: The cursor or the model is none.
+    """
+    prefix = changed_documents_prefix(change_set_id)
+    narrow = f"{prefix}{_check_model(model)}#" if model else prefix
+    begin = f"{prefix}{_parse_cursor(after)}{_AFTER}" if after else narrow
+    rows = resources.tables.query_items(
+        resources.settings.content_table, space.pk, min_sk=max(begin, narrow), max_sk=f"{narrow}~", limit=limit + 1
+    )
+    documents: list[ChangedDocument] = []
+    size = 0
+    for row in rows[:limit]:
+        document = changed_document_from_item(resources, row)
+        size += len(document.model_dump_json()) if document.content else 0
+        if documents and size > _MAX_PAGE_BYTES:
+            break
+        documents.append(document)
+    has_more = len(documents) < len(rows)
+    return ChangedDocumentPage(
+        tuple(documents),
+        _read_bases(resources, space, documents),
+        f"{documents[-1].model}/{documents[-1].id}" if has_more else "",
+    )
+
+
+def count_changed_models(resources: Resources, space: SpaceKey, change_set_id: str) -> dict[str, int]:
+    """Return how many documents of each model an open change set changes, by the ids of models."""
+    prefix = changed_documents_prefix(change_set_id)
+    rows = resources.tables.query_items(
+        resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", attributes=("sk",)
+    )
+    return dict(sorted(Counter(row["sk"].split("#", 3)[2] for row in rows).items()))
+
+
+def _read_bases(
+    resources: Resources, space: SpaceKey, documents: list[ChangedDocument]
+) -> dict[DocumentKey, DocumentVersion]:
+    wanted = [(one.key, one.base_version) for one in documents]
+    return {key: version for (key, _), version in read_versions_at_once(resources, space, wanted).items()}
+
+
+def _check_model(model: str) -> str:
+    DocumentKey(model, "any").check()
+    return model
+
+
+def _parse_cursor(cursor: str) -> str:
+    model, separator, document_id = cursor.partition("/")
+    if not separator:
+        raise InvalidRequest("'cursor' must be the 'nextCursor' of a page of this change set.")
+    DocumentKey(model, document_id).check()
+    return f"{model}#{document_id}"
