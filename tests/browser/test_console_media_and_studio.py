@@ -89,7 +89,7 @@ def test_a_newcomer_opens_the_sample_project_and_the_assistant_works_on_it(
     space.send("PATCH", f"{name}/main/documents/shop/main", change)
     page.get_by_role("button", name="Merge", exact=True).click()
     conflict = page.get_by_role("alert")
-    expect(conflict.get_by_role("row", name="shop/main en.hours")).to_contain_text("Always")
+    expect(conflict.get_by_role("group", name="shop/main en.hours")).to_contain_text("Always")
     console.expect_accessible()
     conflict.get_by_role("button", name="Merge, and keep what is here").click()
     expect(page.get_by_text("What it has changed is stored")).to_be_visible()

@@ -6,6 +6,8 @@ import { listDifferences } from "../../console/src/content/content-difference.js
 import { listLimits } from "../../console/src/content/field-limits.js";
 import { makeImageStore } from "../../console/src/content/image-store.js";
 import { findRefusal, UploadQueue } from "../../console/src/content/upload-queue.js";
+import { compareLines } from "../../console/src/content/line-difference.js";
+import { toLines } from "../../console/src/content/value-lines.js";
 import { compareWords } from "../../console/src/content/word-difference.js";
 import { decodeText } from "../../console/src/sites/decode-text.js";
 import { fileNameOf, toHtmlFile } from "../../console/src/sites/page-files.js";
@@ -250,4 +252,41 @@ test("images wait in one change set where changes are reviewed, and in another o
   status = 402;
   await assert.rejects(makeImageStore(content, "set", AbortSignal.abort())({ name: "d" }), /plan/);
   assert.equal(begun, 2);
+});
+
+test("a list is compared by item, an object by member, and a text with markup by block", () => {
+  assert.deepEqual(toLines(["rye", { b: 1, a: ["x"] }, ""]), ["• rye", "• a:", "    • x", "  b: 1", "• "]);
+  assert.deepEqual(toLines("<h2>A</h2><p>b<br>c</p>"), ["<h2>A</h2>", "<p>b<br>", "c</p>"]);
+  assert.deepEqual(toLines("one\n\ntwo"), ["one", "", "two"]);
+  assert.deepEqual([toLines(undefined), toLines(""), toLines(false)], [[], [], ["false"]]);
+});
+
+test("lines that stay are left out but for those beside what has changed", () => {
+  const lines = Array.from({ length: 9 }, (_, index) => `line ${index}`);
+  const changed = lines.toSpliced(4, 1, "new", "newer");
+  assert.deepEqual(compareLines(lines, changed), [
+    { same: [], left: 3 },
+    { same: ["line 3"], left: 0 },
+    { before: ["line 4"], after: ["new", "newer"] },
+    { same: ["line 5"], left: 3 },
+  ]);
+  assert.deepEqual(compareLines(["a"], ["a", "b"]), [{ same: ["a"], left: 0 }, { before: [], after: ["b"] }]);
+  assert.deepEqual(compareLines([], ["b"]), [{ before: [], after: ["b"] }]);
+  assert.deepEqual(compareLines(["a", "b"], ["b"]), [{ before: ["a"], after: [] }, { same: ["b"], left: 0 }]);
+});
+
+test("a field that goes while a new one says the same was renamed, unless two might be meant", () => {
+  const version = (en, data = {}) => ({ locales: { en, data } });
+  const said = listDifferences(version({ title: "Rye", old: "x" }), version({ name: "Rye", one: "x", two: "x" }));
+  assert.deepEqual(said, [
+    { field: "en.old", before: "x", after: undefined },
+    { field: "en.name", before: "Rye", after: "Rye", renamedFrom: "en.title" },
+    { field: "en.one", before: undefined, after: "x" },
+    { field: "en.two", before: undefined, after: "x" },
+  ]);
+  assert.deepEqual(
+    listDifferences(version({ a: 1 }), version({ a: "1" })).map(({ field }) => field),
+    ["en.a"],
+  );
+  assert.deepEqual(listDifferences(version({ a: "" }), version({})), []);
 });

@@ -14,6 +14,7 @@ import { findFormProblems, readFormState, toFormDefinition } from "../../console
 import { makeFormSnippet } from "../../console/src/studio/form-snippet.js";
 import { describeRules, listKeysOfSpace, parseKeyRules } from "../../console/src/studio/key-rules.js";
 import { parseRights } from "../../console/src/studio/member-rights.js";
+import { judgeUse } from "../../console/src/studio/meter-use.js";
 import { readOpenContext } from "../../console/src/studio/open-context.js";
 import { WORDS } from "../../console/src/words/index.js";
 
@@ -248,4 +249,19 @@ test("changes that break are said in words, and one of a later release as it is"
   const said = sayBreakingChanges(["kind", "a: b: removed", "title: type", "date: required", "title: folded"]);
   assert.equal(said[1], WORDS.en.content.models.breaking.kinds.removed("a: b"));
   assert.deepEqual(said.slice(2), ["title gets another type.", "date is required from now on.", "title: folded"]);
+});
+
+test("a meter warns before its limit, and says what happens behind it", () => {
+  const judge = (used, included, members = {}) => judgeUse({ used, included, ...members });
+  assert.deepEqual(judge(79, 100), { share: 0.79, level: "fine", beyond: "refused" });
+  assert.deepEqual(judge(80, 100), { share: 0.8, level: "near", beyond: "refused" });
+  assert.deepEqual(judge(120, 100, { isBilled: true }), { share: 1, level: "full", beyond: "billed" });
+  assert.deepEqual(judge(2, 1, { name: "deliveredBytes" }), { share: 1, level: "full", beyond: "counted" });
+  assert.deepEqual(judge(0, 0, { isBilled: true }), { share: 0, level: "fine", beyond: "refused" }, "it is not sold");
+  assert.equal(judge(1, 0, { name: "deliveredBytes" }).level, "full");
+  for (const [used, included] of [
+    [5, null],
+    [null, 5],
+  ])
+    assert.deepEqual(judge(used, included), { level: "fine", beyond: "refused" });
 });

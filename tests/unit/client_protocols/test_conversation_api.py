@@ -307,6 +307,7 @@ def test_keys_are_created_listed_and_changed_over_http(make_key: MakeKey, reques
     assert (shown["role"], shown["tools"], shown["locales"], shown["messagesPerMinute"]) == ("editor", None, ["tr"], 60)
     listed = manage(requester, "GET", KEYS)[1]["apiKeys"]
     assert {one["conversation"]["role"] for one in listed} == {"editor"}
+    assert {(one["messagesThisMonth"], one["renewsAt"] > one["createdAt"]) for one in listed} == {(0, True)}
     assert manage(requester, "DELETE", path)[0] == 200
     assert manage(requester, "PATCH", path, {"label": "Again"})[0] == 404
 

@@ -1,5 +1,6 @@
 """The audit and the budgets over HTTP."""
 
+import calendar
 import json
 from decimal import Decimal
 from typing import Any
@@ -9,8 +10,11 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Capability
 from fermata.domain.errors import PaymentRequired
+from fermata.domain.plan_refusals import to_month
 from fermata.domain.workspace_plan import PlanMeter, Subscription
+from fermata.limits.delivered_traffic import TRAFFIC_SHARE_BYTES, count_traffic
 from fermata.limits.metered_uses import MeteredUse, reserve_metered_use
+from fermata.limits.month_counts import MEDIA_BYTE_HOURS, build_month_addition, build_months_key
 from fermata.limits.plan_usage import describe_plan_usage
 from fermata.usage.budgets import budget_limits
 from fermata.usage.budgets.holds import BudgetedRequest
@@ -257,6 +261,27 @@ class TestPlanUsage:
         assert (status, meters["chatMessages"], meters["apiMessages"]) == (200, (1, 150, 0.03), (0, 7, 0.05))
         assert {"name": "forms", "used": 0, "included": 1} in plan["quotas"]
         assert (plan["locked"], plan["state"], plan["endsAt"]) == (False, "active", None)
+
+    def test_media_over_time_and_traffic_are_shown_beside_what_is_counted_one_by_one(
+        self, resources: Resources, bakery: TokenSigner
+    ) -> None:
+        update_tenant(resources, TENANT, subscription=Subscription(plan="starter", overage=True))
+
+        def read_meters() -> dict[str, tuple[Any, ...]]:
+            plan = send(bakery, "GET", "/admin/api/ai/content/plan")[1]
+            facts = ("used", "included", "unit", "overageUsd")
+            return {meter["name"]: tuple(meter[fact] for fact in facts) for meter in plan["meters"]}
+
+        now = resources.clock.time()
+        room = 10**9 * 24 * calendar.monthrange(*map(int, to_month(now).split("-")))[1]
+        meters = read_meters()
+        assert meters["deliveredBytes"] == (0, 2 * 10**9, "bytes", None)
+        assert meters["mediaByteHours"] == (None, room, "byteHours", 0.25), "nobody is told, so nobody counts"
+        count_traffic(resources, TENANT, TRAFFIC_SHARE_BYTES)
+        key = build_months_key(resources, TENANT, "", to_month(now))
+        resources.tables.write_items(build_month_addition(key, None, MEDIA_BYTE_HOURS, 7, now))
+        meters = read_meters()
+        assert (meters["deliveredBytes"][0], meters["mediaByteHours"][0]) == (TRAFFIC_SHARE_BYTES, 7)
 
     def test_only_who_sees_the_usage_or_manages_content_sees_the_plan(self, bakery: TokenSigner) -> None:
         for capability, status in (("ai.chat", 403), ("ai.audit.read", 200), ("ai.content.manage", 200)):

@@ -15,8 +15,10 @@ _WRITERS = (Capability.WRITE_CONTENT, Capability.CONTENT)
 _NOBODY = Membership(is_listed=False)
 
 
-def list_space_rights(resources: Resources, caller: Caller, spaces: Sequence[SpaceKey]) -> dict[SpaceKey, dict[str, Any]]:
-    """Return for each space the caller's `rights`, and `member`: the row of its list that narrows them, if there is one.
+def list_space_rights(
+    resources: Resources, caller: Caller, spaces: Sequence[SpaceKey]
+) -> dict[SpaceKey, dict[str, Any]]:
+    """Return for each space the caller's `rights`, and `member`: the row of its list that narrows them, if any.
 
     Args:
         resources: Of the process.

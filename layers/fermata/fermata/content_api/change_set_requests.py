@@ -77,11 +77,13 @@ def show_change_set(context: RequestContext) -> Response:
         contents = read_change_set(resources, space, name)
         change_set = contents.change_set
         body = {"documents": [document.to_view() for document in contents.documents]}
-    return Response(200, {"changeSet": change_set.to_view(), "may": _list_decisions(context, space, change_set), **body})
+    return Response(
+        200, {"changeSet": change_set.to_view(), "may": _list_decisions(context, space, change_set), **body}
+    )
 
 
 def _show_page(context: RequestContext, space: SpaceKey, change_set: ChangeSet) -> dict[str, Any]:
-    """Return a page of the documents beside what they have begun with; on the first one, how many are of which model."""
+    """Return a page of the documents beside what they have begun with; with the first one, the number of each model."""
     query, resources = context.request.query, context.resources
     limit = read_integer_parameter(context.request, "limit", MAX_CHANGED_LISTED, maximum=MAX_CHANGED_LISTED)
     cursor, model = query.get("cursor", ""), query.get("model", "")

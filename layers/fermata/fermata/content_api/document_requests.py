@@ -10,7 +10,13 @@ from fermata.content.documents.change_document import (
     delete_document,
     update_document,
 )
-from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentHead, DocumentKey, DocumentVersion
+from fermata.content.documents.document import (
+    ContentStatus,
+    DocumentContent,
+    DocumentHead,
+    DocumentKey,
+    DocumentVersion,
+)
 from fermata.content.documents.document_history import list_versions, restore_document
 from fermata.content.documents.document_rows import head_from_version
 from fermata.content.documents.list_documents import MAX_LISTED, DocumentPage, ListFilter, list_documents

@@ -57,10 +57,8 @@ def describe_plan_usage(
     }
 
 
-def _describe_meters(
-    resources: Resources, tenant: str, subscription: Subscription, month: str
-) -> list[dict[str, Any]]:
-    """Return what is counted in a month: uses one by one, and what stored media and delivered sites come to in bytes."""
+def _describe_meters(resources: Resources, tenant: str, subscription: Subscription, month: str) -> list[dict[str, Any]]:
+    """Return what is counted in a month: uses one by one, and the bytes of stored media and of delivered sites."""
     month_key, traffic_key = build_months_key(resources, tenant, "", month), build_traffic_key(resources, tenant, month)
     rows = resources.tables.batch_get_by_keys([month_key, traffic_key])
     used: dict[str, int | None] = {**list_month_counts(rows.get(month_key))}

@@ -120,9 +120,7 @@ def read_change_set(resources: Resources, space: SpaceKey, change_set_id: str) -
     if change_set.status != "open":
         return ChangeSetContents(change_set)
     prefix = changed_documents_prefix(change_set_id)
-    rows = resources.tables.query_items(
-        resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~"
-    )
+    rows = resources.tables.query_items(resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~")
     return ChangeSetContents(change_set, tuple(changed_document_from_item(resources, one) for one in rows))
 
 

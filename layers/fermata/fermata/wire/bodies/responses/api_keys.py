@@ -20,8 +20,8 @@ class ConversationKeyRulesView(ResponseModel):
 class ApiKeyView(ResponseModel):
     """An API key without its secret. `prefix` is the beginning of its text; `user` is the name it acts under.
 
-    `conversation` has the rules of a key of the Conversation API; it is null for a server's key. Lists say of one that is
-    in use how many messages it has sent in this month, and when they are counted anew.
+    `conversation` has the rules of a key of the Conversation API; it is null for a server's key. Lists say of one
+    that is in use how many messages it has sent in this month, and when they are counted anew.
     """
 
     id: str

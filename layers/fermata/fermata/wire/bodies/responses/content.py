@@ -10,8 +10,8 @@ _Status = Literal["draft", "in_review", "published", "rejected", "archived"]
 class SpaceView(ResponseModel):
     """An environment of a site. The first locale is the default.
 
-    Lists say what the caller may do there: `rights` has none where only others, or only its agent for a part of it, work;
-    `member` is the row of the list of members that narrows them.
+    Lists say what the caller may do there: `rights` has none where only others work, or where the caller sees a
+    part through the studio's agent only; `member` is the row of the list of members that narrows them.
     """
 
     site: str
@@ -184,7 +184,7 @@ class ChangeSetView(ResponseModel):
 
 
 class ChangedDocumentView(ResponseModel):
-    """A document as it is in a change set, and the version that it has begun with; on a page, that version in `base`."""
+    """A document as it is in a change set, and the version that it has begun with: on a page, as `base`."""
 
     model: str
     id: str
