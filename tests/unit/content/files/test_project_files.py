@@ -70,6 +70,20 @@ def test_a_project_of_more_documents_than_a_transaction_holds_goes_through_a_spa
     assert export(resources) == tree
 
 
+def test_a_project_of_more_models_than_a_commit_can_check_goes_through_a_space(
+    resources: Resources, space: SpaceKey
+) -> None:
+    tree = make_tree()
+    faq = json.loads(tree[".contentrain/models/faq.json"])
+    for number in range(100):
+        model = faq | {"id": f"faq-{number}", "name": f"Questions {number}"}
+        tree[f".contentrain/models/faq-{number}.json"] = text_of(model)
+        entries = {"one": {"answer": "Yes.", "question": "Is it?"}}
+        tree[f".contentrain/content/marketing/faq-{number}/en.json"] = text_of(entries)
+    write_project(resources, space, parse_project_files(tree), IMPORTER)
+    assert export(resources) == tree
+
+
 def test_a_status_is_that_of_each_language(resources: Resources, space: SpaceKey) -> None:
     write_project(resources, space, parse_project_files(make_tree()), IMPORTER)
     content = read_document(resources, space, DocumentKey("faq", "a1b2c3d4e5f6")).content

@@ -36,6 +36,7 @@ from fermata.content.files.read_project import (
     read_cached_space,
     read_whole_space,
 )
+from fermata.content.files.split_by_models import split_by_models
 from fermata.content.files.whole_space import WholeSpace
 from fermata.content.forms.submission_store import delete_submissions_of_model
 from fermata.content.model_changes import check_deleted_models, check_model_change, model_to_content
@@ -95,12 +96,13 @@ def write_project(
     gone = [key for key in whole.versions if key not in wanted and key.model != PROJECT_MODEL.id]
     # A model becomes another one only without documents.
     remade = {state.model.id for state in whole.models.values() if _is_made_anew(state, project)}
-    first = dict.fromkeys(key for key in gone if key.model in remade)
-    _write_documents(resources, space, first, whole, author, is_strict=is_strict)
+    for first in split_by_models(dict.fromkeys(key for key in gone if key.model in remade)):
+        _write_documents(resources, space, first, whole, author, is_strict=is_strict)
     models = _write_models(resources, space, project, whole, author, is_strict=is_strict)
     changed = {key: content for key, content in wanted.items() if content != whole.get_content(key)}
     removed = dict.fromkeys(key for key in gone if key.model not in remade)
-    _write_documents(resources, space, {**removed, **changed}, whole, author, is_strict=is_strict)
+    for some in split_by_models({**removed, **changed}):
+        _write_documents(resources, space, some, whole, author, is_strict=is_strict)
     models += _delete_models(resources, space, project, whole, author)
     return ImportSummary(len(changed), len(gone), models)
 
