@@ -123,7 +123,8 @@ def fetch_branch(client: GuardedGitClient, branch: str) -> FetchedBranch:
         if pack.tell():
             check_pack_size(pack.getvalue())
             _add_pack(store, pack.getvalue())
-        default = answer.symrefs.get(b"HEAD", b"").removeprefix(_BRANCHES).decode(errors="replace")
+        targets: Mapping[Any, Any] = answer.symrefs
+        default = targets.get(b"HEAD", b"").removeprefix(_BRANCHES).decode(errors="replace")
         fetched = FetchedBranch(ref, found.get("head", b""), found.get("base", b""), store, default)
         _check_tree(fetched)
     except PackTooLarge as error:
