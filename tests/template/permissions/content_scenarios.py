@@ -27,7 +27,7 @@ from fermata.content.documents.document_history import restore_document
 from fermata.content.documents.list_documents import list_documents
 from fermata.content.documents.read_document import find_document_by_slug, read_versions_at_once
 from fermata.content.documents.settle_commit import settle_commit
-from fermata.content.media.sweep_media import media_folder
+from fermata.content.media.asset_files import media_folder
 from fermata.content.model_store import create_space, put_model
 from fermata.content.outbox import ChangeSetStep, ContentChange
 from fermata.content.search.search_catalogue import forget_catalogues

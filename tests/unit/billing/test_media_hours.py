@@ -1,19 +1,24 @@
 """Media of a workspace are counted once an hour, in bytes times hours, and reported."""
 
+from typing import Any
+
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.aws.uploads import MAX_UPLOAD_BYTES
 from fermata.billing.count_media_hours import MEDIA_SORT_KEY, count_media_hours
 from fermata.billing.make_usage_reports import make_usage_reports
 from fermata.billing.usage_report import UsageReport, build_report_key, read_workspace_reports
+from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import delete_document
 from fermata.content.documents.document import ContentAuthor, DocumentVersion
 from fermata.content.media import media_room
-from fermata.content.media.asset_store import AssetTexts, store_asset
+from fermata.content.media.asset_store import AssetTexts, fetch_asset_file, get_file_size, store_asset
+from fermata.content.media.media_room import count_media_bytes, count_space_media_bytes
 from fermata.content.model_store import create_space
+from fermata.content.publishing.export_space import export_documents
+from fermata.content.publishing.import_documents import import_content
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.workspace_plan import PlanQuota, Subscription
 from fermata.wire.auth.tenant_store import update_tenant
@@ -61,13 +66,47 @@ def test_bytes_count_for_each_hour_that_they_are_stored_and_each_hour_once(
     assert report(resources)[0].quantity == 24 * 101, "Nobody knows what was there days ago."
 
 
-def test_a_size_that_somebody_has_written_into_an_asset_ends_no_report(resources: Resources) -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"files": [{"name": "original", "size": 10**40}, {"name": "thumbnail", "size": "many"}]},
+        {"files": [{"name": "original", "size": 0}], "size": 0},
+        {"files": []},
+        {"files": None, "size": 1},
+    ],
+    ids=["huge", "nothing", "no files", "no field"],
+)
+def test_whatever_people_write_into_an_asset_its_size_is_that_of_what_is_stored(
+    resources: Resources, fields: dict[str, Any]
+) -> None:
     asset = store(resources)
-    files = [{"name": "original", "size": 10**40}, {"name": "thumbnail", "size": "many"}]
-    WorkingDocuments(resources, SHOP, ADA).update(
-        asset.key, lambda content: content.with_fields(DEFINITION_LOCALE, {"files": files})
-    )
-    assert [one.quantity for one in report(resources)] == [MAX_UPLOAD_BYTES["media"]]
+    documents = WorkingDocuments(resources, SHOP, ADA)
+    written = documents.update(asset.key, lambda content: content.with_fields(DEFINITION_LOCALE, fields)).version
+    assert get_file_size(written, "original") == 100
+    assert [one.quantity for one in report(resources)] == [100]
+
+
+def test_media_that_wait_in_a_change_set_fill_the_room(resources: Resources) -> None:
+    waiting = begin_change_set(resources, SHOP, "Menu", ADA).id
+    store_asset(WorkingDocuments(resources, SHOP, ADA, change_set=waiting), PDF, AssetTexts("menu.pdf"))
+    assert count_media_bytes(resources, BAKERY) == 100
+    store(resources)
+    assert count_media_bytes(resources, BAKERY) == 100, "the same file"
+    assert count_space_media_bytes(resources, SHOP) == 100
+
+
+def test_an_imported_asset_has_nothing_until_its_file_is_uploaded(resources: Resources) -> None:
+    asset = store(resources)
+    other = SpaceKey(BAKERY, "blog")
+    create_space(resources, other, ContentSpace(locales=("en",)), ADA)
+    [exported] = [one for one in export_documents(resources, SHOP, "asset").items if one["model"] == "asset"]
+    assert import_content(resources, other, ADA, [], [exported])[0].outcome == "created"
+    assert import_content(resources, other, ADA, [], [exported])[0].outcome == "unchanged"
+    documents = WorkingDocuments(resources, other, ADA)
+    assert get_file_size(documents.read(asset.key), "original") == 0
+    stored = store_asset(documents, PDF, AssetTexts("menu.pdf"))
+    assert (stored.is_new, get_file_size(stored.version, "original")) == (False, 100)
+    assert fetch_asset_file(resources, other, stored.version) == ("application/pdf", PDF)
 
 
 def test_a_report_of_media_says_what_exceeds_the_room_of_the_plan_in_every_hour(

@@ -12,15 +12,16 @@ from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import update_document
 from fermata.content.documents.document import DocumentVersion
+from fermata.content.media.asset_files import list_asset_files
 from fermata.content.media.asset_store import AssetTexts, fetch_asset_file, presign_asset_file, store_asset
 from fermata.content.media.avif_header import check_avif_header
 from fermata.content.media.blurhash import compute_blurhash
 from fermata.content.media.clean_svg import clean_svg
 from fermata.content.media.media_kind import MAX_MEDIA_BYTES, detect_media_type
-from fermata.content.media.media_room import count_media_bytes, list_asset_files
+from fermata.content.media.media_room import count_media_bytes
 from fermata.content.media.redraw_image import redraw_image
 from fermata.content.media.svg_parts import SvgParts
-from fermata.content.media.variant_presets import FocalPoint, draw_preset
+from fermata.content.media.variant_presets import MEDIA_PRESETS, FocalPoint, draw_preset
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
@@ -381,6 +382,7 @@ def test_what_may_hold_scripts_is_saved_by_who_opens_it(
     assert read_shared_fields(stored)["mediaType"] == media_type
     query = parse_qs(urlsplit(presign_asset_file(resources, space, stored)).query)
     assert query.get("response-content-disposition", []) == ["attachment"] * is_saved
+    file, *_ = files = list_asset_files(stored.content)
     forged = update_document(
         resources,
         space,
@@ -388,10 +390,11 @@ def test_what_may_hold_scripts_is_saved_by_who_opens_it(
         ADA,
         lambda content: content.with_fields(
             DEFINITION_LOCALE,
-            {"files": [{**dict(file), "mediaType": "text/html"} for file in list_asset_files(content)]},
+            {"files": [{**file, "name": name, "mediaType": "text/html"} for name in ("original", "forged")]},
         ),
     ).version
-    assert "attachment" in presign_asset_file(resources, space, forged), "whatever people write into the field"
+    assert list_asset_files(forged.content)[: len(files)] == files, "What was stored is not written anew."
+    assert "attachment" in presign_asset_file(resources, space, forged, "forged"), "whatever people write into it"
 
 
 def test_a_video_is_stored_as_it_is_counts_and_is_stored_once(resources: Resources, space: SpaceKey) -> None:
@@ -437,7 +440,7 @@ def test_a_cut_keeps_the_focal_point() -> None:
     raw = make_image(400, 100, "PNG")
 
     def is_red(focus: FocalPoint) -> bool:
-        drawn = open_image(draw_preset(raw, "icon", focus)[0].data)
+        drawn = open_image(draw_preset(raw, MEDIA_PRESETS["icon"], focus)[0].data)
         return drawn.convert("RGB").getpixel((5, 5)) == (255, 0, 0)
 
     assert is_red(FocalPoint(0.0, 0.5))

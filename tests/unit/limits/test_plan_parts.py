@@ -15,9 +15,11 @@ from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import ContentSpace, SpaceKey
-from fermata.content.documents.change_document import delete_document
-from fermata.content.documents.document import ContentAuthor, DocumentKey
+from fermata.content.documents.change_document import change_document, delete_document
+from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
+from fermata.content.documents.read_document import PROJECT_KEY
 from fermata.content.documents.review_workflow import has_reviews
+from fermata.content.files.read_project import PROJECT_MODEL
 from fermata.content.media.asset_store import AssetTexts, StoredAsset, store_asset
 from fermata.content.media.media_room import RECOUNT_SECONDS, MediaRoom
 from fermata.content.model_changes import model_to_content
@@ -116,6 +118,14 @@ def store_image(resources: Resources, width: int = 40) -> StoredAsset:
     return store_asset(documents, make_image(width, 30), AssetTexts("bread.png"))
 
 
+def store_in_own_preset(resources: Resources) -> StoredAsset:
+    settings = {"config": {"mediaVariants": {"banner": {"wide": {"width": 20, "height": 5}}}}}
+    put_model(resources, SPACE, PROJECT_MODEL.to_wire(), AUTHOR)
+    own = DocumentContent(title="Project").with_fields("data", settings)
+    change_document(resources, SPACE, PROJECT_KEY, AUTHOR, lambda _before, _basis: own)
+    return store_asset(WorkingDocuments(resources, SPACE, AUTHOR), make_image(), AssetTexts("a.png"), preset="banner")
+
+
 def add_member(**only: frozenset[str]) -> Ask:
     return lambda resources: put_member(resources, SPACE, SpaceMember("bob", "editor", **only))
 
@@ -134,6 +144,7 @@ ASKS: dict[PlanPartName, tuple[Ask, ...]] = {
     PlanQuota.MEDIA_BYTES: (store_image,),
     PlanQuota.FILE_BYTES: (store_image,),
     PlanQuota.SEATS: (add_member(),),
+    PlanFeature.MEDIA_VARIANTS: (store_in_own_preset,),
     PlanFeature.FORM_AUTO_APPROVE: (open_form(autoApprove=True),),
     PlanFeature.FORM_CAPTCHA: (open_form(captcha=True),),
     PlanFeature.OWN_MODEL_KEY: (enter_key,),

@@ -14,8 +14,9 @@ from fermata.content.change_sets.change_set_store import begin_change_set
 from fermata.content.content_space import SpaceKey, list_spaces
 from fermata.content.documents.change_document import create_document
 from fermata.content.documents.document import ContentAuthor, DocumentContent, DocumentKey
+from fermata.content.media.asset_files import media_folder
 from fermata.content.media.media_room import MediaRoom
-from fermata.content.media.sweep_media import media_folder, sweep_media
+from fermata.content.media.sweep_media import sweep_media
 from fermata.credentials.credential_store import create_credential, delete_credential
 from fermata.credentials.known_capabilities import store_listed_capabilities
 from fermata.credentials.model_choice import ModelChoice

@@ -57,7 +57,7 @@ def store_uploaded_file(context: RequestContext, documents: WorkingDocuments, fi
     upload = uploads.parse_upload_ref(file.upload_ref, "media", "image")
     raw = uploads.fetch_upload(context.resources, context.caller, upload)
     texts = AssetTexts(*(to_storable_json(text) for text in (file.filename, file.alt, file.tags)))
-    return store_asset(documents, raw, texts)
+    return store_asset(documents, raw, texts, preset=file.preset)
 
 
 def open_documents(context: RequestContext, space: SpaceKey, change_set: str) -> WorkingDocuments:

@@ -27,11 +27,15 @@ from fermata.content.documents.read_document import (
     read_write_basis,
     waits_for_review,
 )
-from fermata.content.page_sections import list_section_models
 from fermata.content.space_access import may_read_content
 from fermata.content.space_members import require_membership
-from fermata.content_api.document_requests import apply_change
-from fermata.content_api.publishing_right import check_may_publish, check_may_publish_all
+from fermata.content_api.document_requests import apply_change, check_project_settings, list_added_sections
+from fermata.content_api.publishing_right import (
+    check_may_publish,
+    check_may_publish_all,
+    check_may_publish_locales,
+    draft_further_locales,
+)
 from fermata.content_api.request_parts import (
     count_body,
     count_content_bytes,
@@ -130,11 +134,14 @@ def change_document_in_change_set(context: RequestContext) -> Response:
 
     def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent | None:
         content = before.content if before and before.content else DocumentContent()
-        return None if body.deleted else apply_change(content, body)
+        changed = apply_change(content, body)
+        return None if body.deleted else draft_further_locales(context, space, content, changed, body.statuses or ())
 
-    added = list_section_models(apply_change(DocumentContent(), body))
+    added = list_added_sections(body)
     require_right_to_model(context, key.model)
+    check_project_settings(key, body)
     check_may_publish(context, space, body.status, key)
+    check_may_publish_locales(context, space, body.statuses, key)
     changed = change_in_change_set(
         context.resources,
         space,
@@ -205,3 +212,7 @@ def _check_own_rights(context: RequestContext, space: SpaceKey, name: str, *, re
     stay = {one.key for one in begun.values() if one.content and one.content.status is ContentStatus.PUBLISHED}
     keys = [one.key for one in published if restores_deleted or one.key not in stay]
     check_may_publish_all(context, space, keys)
+    for one in published:
+        base = begun.get((one.key, one.base_version))
+        if one.content and base and base.content and (added := one.content.list_newly_published(base.content)):
+            check_may_publish_locales(context, space, dict.fromkeys(added, "published"), one.key)

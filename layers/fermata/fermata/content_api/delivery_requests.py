@@ -32,7 +32,11 @@ from fermata.content.publishing.export_space import (
 )
 from fermata.content.publishing.import_documents import import_content
 from fermata.content.space_access import is_reviewed
-from fermata.content_api.publishing_right import check_may_publish_all
+from fermata.content_api.publishing_right import (
+    check_may_publish_all,
+    check_may_publish_locales,
+    draft_further_locales,
+)
 from fermata.content_api.request_parts import (
     count_body,
     count_content_bytes,
@@ -174,6 +178,11 @@ def import_into_space(context: RequestContext) -> Response:
     keys = [DocumentKey(one.model, one.id) for one in body.documents if one.status == "published"]
     # One of another form is refused by itself.
     check_may_publish_all(context, space, {key for key in keys if all(map(DOCUMENT_ID.fullmatch, key))})
+    for one in body.documents:
+        named = DocumentKey(one.model, one.id)
+        check_may_publish_locales(
+            context, space, one.statuses, named if all(map(DOCUMENT_ID.fullmatch, named)) else None
+        )
     items = import_content(
         context.resources,
         space,
@@ -182,5 +191,6 @@ def import_into_space(context: RequestContext) -> Response:
         [to_storable_json(document.model_dump(mode="json")) for document in body.documents],
         count_bytes=partial(count_content_bytes, context),
         is_reviewed=is_reviewed(context.caller),
+        settle_statuses=partial(draft_further_locales, context, space),
     )
     return Response(200, {"items": [item.to_view() for item in items]})

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fermata.content.content_model import META_MODEL
+from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import (
     WrittenDocument,
@@ -21,6 +21,7 @@ from fermata.content.documents.document_history import list_versions, restore_do
 from fermata.content.documents.document_rows import head_from_version
 from fermata.content.documents.list_documents import MAX_LISTED, DocumentPage, ListFilter, list_documents
 from fermata.content.documents.read_document import (
+    PROJECT_KEY,
     find_document_by_slug,
     read_document,
     read_document_heads,
@@ -28,9 +29,14 @@ from fermata.content.documents.read_document import (
     read_write_basis,
 )
 from fermata.content.media.asset_store import ASSET, require_asset_files
+from fermata.content.media.project_presets import parse_media_presets
 from fermata.content.model_store import restore_model
 from fermata.content.page_sections import list_section_models
-from fermata.content_api.publishing_right import check_may_publish
+from fermata.content_api.publishing_right import (
+    check_may_publish,
+    check_may_publish_locales,
+    draft_further_locales,
+)
 from fermata.content_api.request_parts import (
     count_body,
     is_current,
@@ -99,6 +105,7 @@ def create_content_document(context: RequestContext) -> Response:
     model = context.path_parameters["model"]
     _refuse_models(context, model)
     check_may_publish(context, space, body.status, None)
+    check_may_publish_locales(context, space, body.statuses, None)
     content, options = apply_change(DocumentContent(), body), read_options(context)
     written = create_document(
         context.resources,
@@ -127,12 +134,28 @@ def change_content_document(context: RequestContext) -> Response:
     body, space, key = context.parse_body(DocumentChange), locate_space(context), locate_document(context)
     _refuse_models(context, key.model)
     check_may_publish(context, space, body.status, key)
-    added = list_section_models(apply_change(DocumentContent(), body))
-    options = read_options(context)._replace(section_models=added)
-    written = update_document(
-        context.resources, space, key, make_author(context), lambda content: apply_change(content, body), options
-    )
-    return _respond(200, written)
+    check_may_publish_locales(context, space, body.statuses, key)
+    check_project_settings(key, body)
+    options = read_options(context)._replace(section_models=list_added_sections(body))
+
+    def change(content: DocumentContent) -> DocumentContent:
+        return draft_further_locales(context, space, content, apply_change(content, body), body.statuses or ())
+
+    return _respond(200, update_document(context.resources, space, key, make_author(context), change, options))
+
+
+def check_project_settings(key: DocumentKey, body: DocumentChange) -> None:
+    """Check what the settings of a project are to say of its presets of media, so that whoever writes it learns it.
+
+    Args:
+        key: The document that changes. Only the settings of a project are checked.
+        body: What changes.
+
+    Raises:
+        InvalidRequest: A preset is not defined as it should be.
+    """
+    if key == PROJECT_KEY:
+        parse_media_presets((body.locales or {}).get(DEFINITION_LOCALE, {}).get("config"))
 
 
 def delete_content_document(context: RequestContext) -> Response:
@@ -175,15 +198,19 @@ def restore_document_version(context: RequestContext) -> Response:
     return _respond(200, restore_model(context.resources, space, key.id, number, author, options))
 
 
+def list_added_sections(body: DocumentChange) -> tuple[str, ...]:
+    """Return the section models that a change adds to a page."""
+    own = body.model_copy(update={"status": None, "statuses": None})
+    return list_section_models(apply_change(DocumentContent(), own))
+
+
 def apply_change(content: DocumentContent, body: DocumentChange) -> DocumentContent:
     """Return what a document says after a change: what is not named stays, and a field that is null goes."""
     own = {"slug": body.slug, "title": to_storable_json(body.title)}
     changed = content.model_copy(update={name: value for name, value in own.items() if value is not None})
-    if body.status is not None:
-        changed = changed.model_copy(update={"status": ContentStatus(body.status)})
     for locale, fields in (body.locales or {}).items():
         changed = changed.with_fields(locale, to_storable_json(fields))
-    return changed
+    return changed.with_statuses(body.status, body.statuses or {})
 
 
 def _refuse_models(context: RequestContext, model: str) -> None:

@@ -1,11 +1,13 @@
 """Check that the caller of a request may publish: in a project of the studio only who manages content does."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from fermata.content.content_space import SpaceKey
-from fermata.content.documents.check_publication import check_publication
-from fermata.content.documents.document import ContentStatus, DocumentKey
+from fermata.content.documents.check_publication import MAY_NOT_PUBLISH, check_publication, may_publish_freely
+from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey
+from fermata.content.documents.read_document import read_newest_version
 from fermata.content.space_access import is_reviewed
+from fermata.domain.errors import Forbidden
 from fermata.wire.http.routing import RequestContext
 
 
@@ -28,3 +30,48 @@ def check_may_publish_all(context: RequestContext, space: SpaceKey, keys: Collec
     """Check that the caller may publish documents. Raises as `check_may_publish`."""
     if keys and is_reviewed(context.caller):
         check_publication(context.resources, space, keys)
+
+
+def check_may_publish_locales(
+    context: RequestContext, space: SpaceKey, statuses: Mapping[str, str] | None, key: DocumentKey | None
+) -> None:
+    """Check that the caller may give languages of a document their statuses. What is published already stays so.
+
+    Args:
+        context: The request.
+        space: The space.
+        statuses: The statuses by locale.
+        key: The document; None for a new one.
+
+    Raises:
+        Forbidden: A language would be published, and somebody else has to do that.
+    """
+    wanted = [locale for locale, status in (statuses or {}).items() if status == ContentStatus.PUBLISHED]
+    if not wanted or not is_reviewed(context.caller) or may_publish_freely(context.resources, space):
+        return
+    version = read_newest_version(context.resources, space, key) if key else None
+    content = version.content if version else None
+    if content is None or any(not content.is_published_in(locale) for locale in wanted):
+        raise Forbidden(MAY_NOT_PUBLISH)
+
+
+def draft_further_locales(
+    context: RequestContext, space: SpaceKey, before: DocumentContent, after: DocumentContent, named: Collection[str]
+) -> DocumentContent:
+    """Return a document as it is stored: what it says in a further language is a draft for who may not publish.
+
+    Args:
+        context: The request.
+        space: The space.
+        before: What it said before.
+        after: What it is to say.
+        named: Languages that get a status by themselves.
+    """
+    further = [locale for locale in after.list_further_locales(before) if locale not in named]
+    if not further or after.status is not ContentStatus.PUBLISHED or not is_reviewed(context.caller):
+        return after
+    if may_publish_freely(context.resources, space):
+        return after
+    for locale in further:
+        after = after.with_locale_status(locale, ContentStatus.DRAFT)
+    return after

@@ -37,9 +37,7 @@ PLAN_PARTS: dict[PlanPartName, PlanPart] = {
     PlanFeature.FORM_AUTO_APPROVE: PlanPart("forms whose submissions are approved at once"),
     PlanFeature.OWN_MODEL_KEY: PlanPart("own keys of model providers"),
     PlanFeature.CONVERSATION_API: PlanPart("Conversation API"),
-    PlanFeature.MEDIA_VARIANTS: PlanPart(
-        "sizes of media of its own", "All sizes are those of five presets, which every plan with media has."
-    ),
+    PlanFeature.MEDIA_VARIANTS: PlanPart("presets of media of its own"),
     PlanFeature.MODEL_RESTRICTIONS: PlanPart("restrictions to some models or languages"),
 }
 

@@ -40,6 +40,7 @@ from fermata.content.documents.read_document import (
     read_newest_version,
     read_write_basis,
 )
+from fermata.content.media.asset_files import measure_asset
 from fermata.content.model_changes import check_model_deletion, normalize_model_content, overlay_models
 from fermata.domain.errors import NotFound, PayloadTooLarge, ServiceUnavailable
 
@@ -89,7 +90,7 @@ def change_in_change_set(
         if not basis.has_next_look:
             plan_first_look(resources, space)
         live = None if shown is None or shown.is_deleted else shown
-        content = decide(live, basis)
+        content = measure_asset(resources, space, key, live.content if live else None, decide(live, basis))
         if key.model == META_MODEL:
             content = _check_model_content(content, key, basis)
         else:

@@ -1,5 +1,7 @@
 """Begin, fill, read and discard change sets. Readers of the space see nothing of them."""
 
+from collections.abc import Iterator
+
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb_items_and_writes import (
     ConditionFailed,
@@ -130,6 +132,23 @@ def read_change_set_alone(resources: Resources, space: SpaceKey, change_set_id: 
     if row is None:
         raise NotFound("There is no such change set.")
     return change_set_from_item(row)
+
+
+def iter_waiting_documents(resources: Resources, space: SpaceKey, model: str) -> Iterator[ChangedDocument]:
+    """Iterate over the documents of a model as they are in the change sets that are open.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        model: The id of the model.
+    """
+    table = resources.settings.content_table
+    for one in list_change_sets(resources, space):
+        if one.status != "open" or not one.documents:
+            continue
+        begin = f"{changed_documents_prefix(one.id)}{model}#"
+        for row in resources.tables.query_items(table, space.pk, min_sk=begin, max_sk=f"{begin}~"):
+            yield changed_document_from_item(resources, row)
 
 
 def require_open(change_set: ChangeSet) -> None:

@@ -31,6 +31,7 @@ from fermata.content.documents.read_document import (
     waits_for_review,
 )
 from fermata.content.documents.review_workflow import ReviewRequired
+from fermata.content.media.asset_files import measure_asset
 from fermata.content.page_sections import count_section_models
 from fermata.content.validation.content_problem import ContentProblem, is_valid
 from fermata.content.validation.validate_document import ContentRefused, validate_document
@@ -138,7 +139,7 @@ def _try_change(
         raise ReviewRequired
     live = None if before is None or before.is_deleted else before
     check_expected_version(live, options.expected_version)
-    content = decide(live, basis)
+    content = measure_asset(resources, space, key, live.content if live else None, decide(live, basis))
     if content is not None and live is not None and content == live.content:
         return WrittenDocument(live)
     if content is None and live is None:

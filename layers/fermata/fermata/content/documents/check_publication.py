@@ -41,6 +41,11 @@ def check_publication(resources: Resources, space: SpaceKey, keys: Collection[Do
             raise Forbidden(MAY_NOT_PUBLISH)
 
 
+def may_publish_freely(resources: Resources, space: SpaceKey) -> bool:
+    """Return whether somebody who does not manage content may publish what was not published before."""
+    return _is_free_to_publish(resources, space, read_write_basis(resources, space, []))
+
+
 def _is_free_to_publish(resources: Resources, space: SpaceKey, basis: WriteBasis) -> bool:
     """Return whether whoever writes publishes: the space is no project, or saving publishes, or a reviewer decides."""
     if basis.project is None or waits_for_review(resources, space, basis) or not has_reviews(resources, space.tenant):

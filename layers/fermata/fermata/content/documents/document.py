@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.domain.base import DomainModel, RecordModel
 from fermata.domain.errors import InvalidRequest
 
@@ -72,6 +73,11 @@ class DocumentContent(DomainModel):
         own = self.meta.get(locale, {})
         return ContentStatus(own["status"] or ContentStatus.DRAFT) if "status" in own else self.status
 
+    def is_published_in(self, locale: str) -> bool:
+        """Return whether sites may read what the document says in a locale."""
+        is_said = bool(self.get_locale(locale)) and self.status is ContentStatus.PUBLISHED
+        return is_said and self.get_status(locale) is ContentStatus.PUBLISHED
+
     def get_locale(self, locale: str) -> Mapping[str, Any]:
         """Return the content of a locale; an absent one is empty."""
         return self.locales.get(locale, {})
@@ -81,6 +87,63 @@ class DocumentContent(DomainModel):
         merged = {**self.get_locale(locale), **fields}
         kept = {name: value for name, value in merged.items() if value is not None}
         return self.model_copy(update={"locales": {**self.locales, locale: kept}})
+
+    def list_newly_published(self, before: "DocumentContent") -> list[str]:
+        """Return the languages that are published, and were not before, when the document said something in others.
+
+        Args:
+            before: What it said before.
+        """
+        spoken = [locale for locale in self.locales if locale != DEFINITION_LOCALE]
+        if not any(fields for locale, fields in before.locales.items() if locale != DEFINITION_LOCALE):
+            return []
+        return [one for one in spoken if self.is_published_in(one) and not before.is_published_in(one)]
+
+    def list_further_locales(self, before: "DocumentContent") -> list[str]:
+        """Return the languages in which the document says something, and said nothing before, when it did in others.
+
+        Args:
+            before: What it said before.
+        """
+        had = {locale for locale, fields in before.locales.items() if fields and locale != DEFINITION_LOCALE}
+        has = [locale for locale, fields in self.locales.items() if fields and locale != DEFINITION_LOCALE]
+        return [locale for locale in has if had and locale not in had]
+
+    def with_whole_status(self, status: ContentStatus) -> "DocumentContent":
+        """Return the document with a status in all of its languages."""
+        meta = {
+            locale: {name: value for name, value in known.items() if name != "status"}
+            for locale, known in self.meta.items()
+        }
+        return self.model_copy(update={"status": status, "meta": meta})
+
+    def with_statuses(self, status: str | None, statuses: Mapping[str, str]) -> "DocumentContent":
+        """Return the document with a status that a person gives it.
+
+        Args:
+            status: That of all of its languages; they keep theirs if it is None, or what the document has already.
+            statuses: Those of some languages, which count more.
+
+        Raises:
+            InvalidRequest: The document says nothing in one of these languages.
+        """
+        changed = self if status in (None, self.status) else self.with_whole_status(ContentStatus(status))
+        for locale, own in statuses.items():
+            if locale not in self.locales:
+                raise InvalidRequest(f"'statuses' names {locale}, in which the document says nothing.")
+            changed = changed.with_locale_status(locale, ContentStatus(own))
+        return changed
+
+    def with_locale_status(self, locale: str, status: ContentStatus) -> "DocumentContent":
+        """Return the document whose content in one locale has a status. The others keep theirs."""
+        statuses = {other: self.get_status(other) for other in self.locales} | {locale: status}
+        published = ContentStatus.PUBLISHED in statuses.values()
+        whole = ContentStatus.PUBLISHED if published else status
+        meta = dict(self.meta)
+        for other, own in statuses.items():
+            rest = {name: value for name, value in meta.get(other, {}).items() if name != "status"}
+            meta[other] = rest if own is whole else {**rest, "status": own.value}
+        return self.model_copy(update={"status": whole, "meta": meta})
 
     def with_status(self, status: ContentStatus, now: str) -> "DocumentContent":
         """Return the document with a status. Only the first publication sets its time."""

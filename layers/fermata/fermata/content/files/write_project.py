@@ -39,6 +39,7 @@ from fermata.content.files.read_project import (
 from fermata.content.files.split_by_models import split_by_models
 from fermata.content.files.whole_space import WholeSpace
 from fermata.content.forms.submission_store import delete_submissions_of_model
+from fermata.content.media.asset_files import measure_assets
 from fermata.content.model_changes import check_deleted_models, check_model_change, model_to_content
 from fermata.content.model_store import check_forms_fit_plan, delete_model, put_model
 from fermata.content.space_locales import change_space_locales
@@ -242,7 +243,9 @@ def _write_documents(
     models = {key.id if key.model == META_MODEL else key.model for key in contents} | _list_parts(contents)
     for _ in range(MAX_IMPORT_ATTEMPTS):
         basis = read_write_basis(resources, space, models)
-        steps = list(_plan_steps(resources, contents, befores, basis, author))
+        sides = {key: (_get_content(befores[key]), content) for key, content in contents.items()}
+        measured = measure_assets(resources, space, sides)
+        steps = list(_plan_steps(resources, measured, befores, basis, author))
         check_deleted_models(basis, steps)
         try:
             if steps:
@@ -255,6 +258,10 @@ def _write_documents(
             continue
         return
     raise ServiceUnavailable("Other requests are changing these documents. Try again.", retry_after=1)
+
+
+def _get_content(version: DocumentVersion | None) -> DocumentContent | None:
+    return version.content if version else None
 
 
 def _list_live(versions: Mapping[DocumentKey, DocumentVersion | None]) -> dict[DocumentKey, int]:
@@ -284,8 +291,7 @@ def _plan_steps(
     options = ChangeOptions()
     for key, content in batch.items():
         before = befores[key]
-        now = before.content if before else None
-        if now == content:
+        if _get_content(before) == content:
             continue
         checked, _warnings = check_content(content, key, basis)
         yield DocumentStep(before, build_next_version(resources, key, author, before, checked, options))

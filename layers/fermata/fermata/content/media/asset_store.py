@@ -4,7 +4,6 @@
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,25 +20,32 @@ from fermata.content.documents.document import (
 )
 from fermata.content.documents.document_writes import ValueTaken
 from fermata.content.documents.read_document import read_document, read_write_basis
+from fermata.content.media.asset_files import (
+    BOX_FIELD,
+    DIGEST_FIELD,
+    FILE_DIGEST,
+    FILES_FIELD,
+    list_asset_files,
+    media_folder,
+    read_file_size,
+)
 from fermata.content.media.media_kind import PIXEL_TYPES, VIDEO_TYPES
-from fermata.content.media.media_room import FILES_FIELD, MediaRoom, list_asset_files, read_file_size
+from fermata.content.media.media_room import MediaRoom
 from fermata.content.media.prepare_media import PreparedMedia, draw_sizes, prepare_media
+from fermata.content.media.project_presets import find_preset_sizes
 from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile
 from fermata.content.media.sweep_media import (
-    DIGEST_FIELD,
     KEEP_UNUSED_SECONDS,
     claim_digest,
     keep_media,
-    media_folder,
 )
-from fermata.content.media.variant_presets import MEDIA_PRESETS, FocalPoint
+from fermata.content.media.variant_presets import FocalPoint, PresetSize
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
 from fermata.domain.errors import Gone, InvalidRequest, NotFound, PayloadTooLarge
 
 ASSET = ASSET_MODEL.id
 _Drawn = TypeVar("_Drawn")
-_DIGEST = re.compile("[0-9a-f]{64}")
 MAX_ASSET_TAGS = 50
 ASSET_URL_SECONDS = 900
 """How long the address of a file is good for."""
@@ -68,57 +74,68 @@ def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, p
         documents: Where it is stored, for who has uploaded it.
         raw: The file.
         texts: What it is called.
-        preset: A name of `MEDIA_PRESETS`, whose sizes the asset has too.
+        preset: A name of `MEDIA_PRESETS`, or of a preset of the project, whose sizes the asset has too.
 
     Raises:
         NotFound: There is no such space.
-        InvalidRequest: It is of no kind that is stored, or damaged.
+        InvalidRequest: It is of no kind that is stored, or damaged; or there is no such preset.
         PayloadTooLarge: It has too many bytes, pixels or parts.
         ReviewRequired: As in `WorkingDocuments.create`. No file is stored.
         PlanLocked: Nobody pays for the workspace.
-        PlanUpgradeRequired: The plan of the workspace has no room for it.
+        PlanUpgradeRequired: The plan of the workspace has no room for it, or no presets of its own.
         ServiceUnavailable: Files of the same image, which nobody has used for long, are being deleted.
     """
     room = MediaRoom.open(documents.resources, documents.space.tenant)
     room.require_file_fits(len(raw))
     basis = read_write_basis(documents.resources, documents.space, [ASSET])
     basis.require_model(ASSET)
+    sizes = find_preset_sizes(documents.resources, documents.space, preset)
     digest = hashlib.sha256(raw).hexdigest()
     if found := find_asset_by_digest(documents, digest):
-        return StoredAsset(_add_preset(documents, found, raw, preset), is_new=False)
+        return StoredAsset(_add_missing(documents, found, raw, sizes), is_new=False)
     documents.require_writable(basis)
     keep_media(documents.resources, documents.space, digest)
-    media = _draw(lambda: prepare_media(raw, preset))
+    media = _draw(lambda: prepare_media(raw, sizes))
     room.add(_count_bytes(media.files))
     _put_files(documents, digest, media.files)
-    content = _build_content(digest, media, texts)
+    content = _build_content(digest, media, texts, sizes)
     try:
         return StoredAsset(documents.create(ASSET, content, effect_suffix="/asset").version, is_new=True)
     except ValueTaken:  # the same image was uploaded at the same moment
         if found := find_asset_by_digest(documents, digest):
-            return StoredAsset(_add_preset(documents, found, raw, preset), is_new=False)
+            return StoredAsset(_add_missing(documents, found, raw, sizes), is_new=False)
         raise
 
 
-def _add_preset(documents: WorkingDocuments, asset: DocumentVersion, raw: bytes, preset: str) -> DocumentVersion:
-    """Add the sizes of a preset to an asset that lacks them, and return it."""
-    names = {file.get("name") for file in list_asset_files(asset.content)}
-    if not preset or {size.name for size in MEDIA_PRESETS[preset]} <= names:
-        return asset
-    focus = FocalPoint.parse(asset.content and asset.content.get_locale(DEFINITION_LOCALE).get("focalPoint"))
-    files = _draw(lambda: draw_sizes(raw, preset, focus))
+def _add_missing(
+    documents: WorkingDocuments, asset: DocumentVersion, raw: bytes, sizes: Sequence[PresetSize]
+) -> DocumentVersion:
+    """Add the files to an asset that it lacks, and return it: the sizes of a preset; all of one that was imported."""
+    files = _draw(lambda: _draw_missing(asset, raw, sizes))
     if not files:
         return asset
+    digest = hashlib.sha256(raw).hexdigest()
+    keep_media(documents.resources, documents.space, digest)
     MediaRoom.open(documents.resources, documents.space.tenant).add(_count_bytes(files))
-    _put_files(documents, hashlib.sha256(raw).hexdigest(), files)
+    _put_files(documents, digest, files)
+    records = {file.name: _describe_file(file, sizes) for file in files}
 
     def add_files(content: DocumentContent) -> DocumentContent:
-        known = list_asset_files(content)
-        known_names = {file.get("name") for file in known}
-        missing = [_describe_file(one) for one in files if one.name not in known_names]
-        return content.with_fields(DEFINITION_LOCALE, {FILES_FIELD: [*known, *missing]})
+        known = {str(file["name"]): file for file in list_asset_files(content)}
+        return content.with_fields(DEFINITION_LOCALE, {FILES_FIELD: list((known | records).values())})
 
     return documents.update(asset.key, add_files, effect_suffix="/asset").version
+
+
+def _draw_missing(asset: DocumentVersion, raw: bytes, sizes: Sequence[PresetSize]) -> list[RedrawnFile]:
+    known = {file["name"]: file for file in list_asset_files(asset.content)}
+    if not read_file_size(known.get(ORIGINAL, {})):
+        return prepare_media(raw, sizes).files
+    missing = [
+        size for size in sizes if known.get(size.name, {}).get(BOX_FIELD, "") != size.box or size.name not in known
+    ]
+    focus = FocalPoint.parse(asset.content and asset.content.get_locale(DEFINITION_LOCALE).get("focalPoint"))
+    return draw_sizes(raw, missing, focus)
 
 
 def _count_bytes(files: Sequence[RedrawnFile]) -> int:
@@ -145,7 +162,9 @@ def _draw(draw: Callable[[], _Drawn]) -> _Drawn:
         raise InvalidRequest(f"The file {error}.") from error
 
 
-def _build_content(digest: str, media: PreparedMedia, texts: AssetTexts) -> DocumentContent:
+def _build_content(
+    digest: str, media: PreparedMedia, texts: AssetTexts, sizes: Sequence[PresetSize]
+) -> DocumentContent:
     original = media.files[0]
     fields: dict[str, Any] = {
         "filename": texts.filename,
@@ -159,7 +178,7 @@ def _build_content(digest: str, media: PreparedMedia, texts: AssetTexts) -> Docu
         DIGEST_FIELD: digest,
         "alt": texts.alt or None,
         "tags": list(texts.tags) or None,
-        FILES_FIELD: [_describe_file(file) for file in media.files],
+        FILES_FIELD: [_describe_file(file, sizes) for file in media.files],
     }
     title = (texts.alt or texts.filename)[:MAX_DOCUMENT_TITLE_CHARS]
     return DocumentContent(title=title, status=ContentStatus.PUBLISHED).with_fields(DEFINITION_LOCALE, fields)
@@ -170,7 +189,9 @@ def name_media_format(media_type: str) -> str:
     return media_type.partition("/")[2].partition("+")[0]
 
 
-def _describe_file(file: RedrawnFile) -> dict[str, Any]:
+def _describe_file(file: RedrawnFile, sizes: Sequence[PresetSize]) -> dict[str, Any]:
+    """Return the record of a file. One of a project's own preset says for which place it was drawn."""
+    box = next((size.box for size in sizes if size.name == file.name), "")
     pixels = {"width": file.width, "height": file.height} if file.width and file.height else {}
     return {
         "name": file.name,
@@ -178,7 +199,7 @@ def _describe_file(file: RedrawnFile) -> dict[str, Any]:
         **pixels,
         "size": len(file.data),
         "sha256": hashlib.sha256(file.data).hexdigest(),
-    }
+    } | ({BOX_FIELD: box} if box else {})
 
 
 def presign_asset_file(resources: Resources, space: SpaceKey, version: DocumentVersion, name: str = ORIGINAL) -> str:
@@ -227,7 +248,7 @@ def _find_file(space: SpaceKey, version: DocumentVersion, name: str) -> tuple[st
     shared = version.content.get_locale(DEFINITION_LOCALE) if version.content else {}
     digests = (shared.get(DIGEST_FIELD), file.get("sha256"))
     # People can write these fields, too: nothing but two digests becomes part of a key.
-    if not all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in digests):
+    if not all(isinstance(digest, str) and FILE_DIGEST.fullmatch(digest) for digest in digests):
         raise NotFound(f"The asset {version.id} has no file.")
     return f"{media_folder(space, str(digests[0]))}/{digests[1]}", str(file.get("mediaType", ""))
 

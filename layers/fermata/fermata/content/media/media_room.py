@@ -7,8 +7,7 @@ room seems to be used up, the assets that are there are counted anew.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from fermata.aws.dynamodb_client import draw_pause
 from fermata.aws.dynamodb_items_and_writes import (
@@ -19,9 +18,9 @@ from fermata.aws.dynamodb_items_and_writes import (
     build_versioned_put,
 )
 from fermata.aws.resources import Resources
-from fermata.aws.uploads import MAX_UPLOAD_BYTES
 from fermata.aws.workspace_subscription import read_subscription
 from fermata.content.built_in_models import ASSET_MODEL
+from fermata.content.change_sets.change_set_store import iter_waiting_documents
 from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL
 from fermata.content.content_space import SpaceKey, list_spaces
 from fermata.content.documents.document import DocumentContent, DocumentKey
@@ -29,13 +28,12 @@ from fermata.content.documents.document_rows import head_sort_key
 from fermata.content.documents.list_documents import MAX_LISTED, list_documents
 from fermata.content.documents.read_document import read_versions_at_once
 from fermata.content.documents.staged_rows import show_rows
+from fermata.content.media.asset_files import DIGEST_FIELD, list_asset_files, read_file_size
 from fermata.domain.errors import ServiceUnavailable
 from fermata.domain.plan_refusals import check_plan_quota
 from fermata.domain.value_dataclass import value_dataclass
 from fermata.domain.workspace_plan import PlanQuota, Subscription
 
-FILES_FIELD = "files"
-"""The field of an asset that describes its files."""
 RECOUNT_SECONDS = 60
 """How long a count that left no room is believed."""
 _MAX_ADDITIONS = 20
@@ -121,27 +119,28 @@ class MediaRoom:
         return build_versioned_put(key.table, {**item, "version": (read_version or 0) + 1}, read_version)
 
 
-def list_asset_files(content: DocumentContent | None) -> list[Mapping[str, Any]]:
-    """Return the files of an asset: name, media type, size in pixels and bytes, digest. What has no name is none."""
-    files = content.get_locale(DEFINITION_LOCALE).get(FILES_FIELD) if content else None
-    named = (file for file in files if isinstance(file, dict)) if isinstance(files, list) else ()
-    return [file for file in named if isinstance(file.get("name"), str)]
-
-
-def read_file_size(file: Mapping[str, Any]) -> int:
-    """Return how many bytes a file of an asset has, by its record, which people can write: never more than any has."""
-    size = file.get("size")
-    return min(size, MAX_UPLOAD_BYTES["media"]) if isinstance(size, int) and size > 0 else 0
-
-
 def count_media_bytes(resources: Resources, tenant: str) -> int:
-    """Return how many bytes the assets of a workspace have that are not deleted."""
-    return sum(count_space_media_bytes(resources, space) for space, _ in list_spaces(resources, tenant))
+    """Return how many bytes the media of a workspace have: those of assets, and those that wait in change sets."""
+    return sum(_count_with_waiting(resources, space) for space, _ in list_spaces(resources, tenant))
 
 
 def count_space_media_bytes(resources: Resources, space: SpaceKey) -> int:
     """Return how many bytes the assets of a space have that are not deleted."""
-    return sum(_iter_sizes(resources, space))
+    return sum(map(_count_bytes, _iter_assets(resources, space)))
+
+
+def _count_with_waiting(resources: Resources, space: SpaceKey) -> int:
+    """Return how many bytes the files have of which an asset is stored, or waits in a change set: each file once."""
+    waiting = iter_waiting_documents(resources, space, ASSET_MODEL.id)
+    found: dict[tuple[str, str], int] = {}
+    for content in (*_iter_assets(resources, space), *(one.content for one in waiting if one.content)):
+        digest = str(content.get_locale(DEFINITION_LOCALE).get(DIGEST_FIELD))
+        found |= {(digest, str(file.get("sha256"))): read_file_size(file) for file in list_asset_files(content)}
+    return sum(found.values())
+
+
+def _count_bytes(content: DocumentContent) -> int:
+    return sum(map(read_file_size, list_asset_files(content)))
 
 
 def read_asset_mark(resources: Resources, space: SpaceKey) -> str:
@@ -152,13 +151,14 @@ def read_asset_mark(resources: Resources, space: SpaceKey) -> str:
     return " ".join(str(one.get(name, 0)) for one in shown for name in ("version", "documents", "changes"))
 
 
-def _iter_sizes(resources: Resources, space: SpaceKey) -> Iterator[int]:
+def _iter_assets(resources: Resources, space: SpaceKey) -> Iterator[DocumentContent]:
     after = ""
     while True:
         page = list_documents(resources, space, ASSET_MODEL.id, limit=MAX_LISTED, after=after)
         wanted = [(DocumentKey(ASSET_MODEL.id, head.id), head.version) for head in page.documents]
         for version in read_versions_at_once(resources, space, wanted).values():
-            yield sum(map(read_file_size, list_asset_files(version.content)))
+            if version.content is not None:
+                yield version.content
         after = page.after
         if not after:
             return

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fermata.content.media.blurhash import compute_blurhash
 from fermata.content.media.clean_svg import clean_svg
 from fermata.content.media.media_kind import PIXEL_TYPES, SVG, detect_media_type
 from fermata.content.media.redraw_image import ORIGINAL, THUMBNAIL, RedrawnFile, redraw_image
-from fermata.content.media.variant_presets import FocalPoint, draw_preset
+from fermata.content.media.variant_presets import FocalPoint, PresetSize, draw_preset
 
 
 class PreparedMedia(NamedTuple):
@@ -19,12 +20,12 @@ class PreparedMedia(NamedTuple):
     blurhash: str = ""
 
 
-def prepare_media(raw: bytes, preset: str = "") -> PreparedMedia:
+def prepare_media(raw: bytes, sizes: Sequence[PresetSize] = ()) -> PreparedMedia:
     """Return what is stored of an upload.
 
     Args:
         raw: The file as somebody has uploaded it.
-        preset: A name of `MEDIA_PRESETS`, whose sizes an image of pixels has too. Others look the same in any size.
+        sizes: Those of a preset, which an image of pixels has too. Others look the same in any size.
 
     Raises:
         InvalidImageError: It is of no kind that is stored, or damaged.
@@ -33,25 +34,25 @@ def prepare_media(raw: bytes, preset: str = "") -> PreparedMedia:
     kind = detect_media_type(raw)
     if kind in PIXEL_TYPES:
         files = redraw_image(raw)
-        return PreparedMedia([*files, *draw_sizes(raw, preset)], _compute_blurhash(files))
+        return PreparedMedia([*files, *draw_sizes(raw, sizes)], _compute_blurhash(files))
     if kind == SVG:
         clean = clean_svg(raw)
         return PreparedMedia([RedrawnFile(ORIGINAL, SVG, clean.width, clean.height, clean.data)])
     return PreparedMedia([RedrawnFile(ORIGINAL, kind, 0, 0, raw)])
 
 
-def draw_sizes(raw: bytes, preset: str, focus: FocalPoint | None = None) -> list[RedrawnFile]:
+def draw_sizes(raw: bytes, sizes: Sequence[PresetSize], focus: FocalPoint | None = None) -> list[RedrawnFile]:
     """Return the sizes of a preset; none without one, or of what is not made of pixels.
 
     Args:
         raw: The file as somebody has uploaded it.
-        preset: A name of `MEDIA_PRESETS`, or empty.
+        sizes: Those of the preset.
         focus: What is not cut off.
 
     Raises:
         InvalidImageError: As in `draw_preset`.
     """
-    return draw_preset(raw, preset, focus) if preset and detect_media_type(raw) in PIXEL_TYPES else []
+    return draw_preset(raw, sizes, focus) if sizes and detect_media_type(raw) in PIXEL_TYPES else []
 
 
 def _compute_blurhash(files: list[RedrawnFile]) -> str:

@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from fermata.content.media.asset_files import WHOLE_FILE
 from fermata.content.media.avif_header import check_avif_header
 from fermata.content.media.media_kind import AVIF, detect_media_type
 from fermata.domain.check_image_header import check_image_header
@@ -18,7 +19,7 @@ from fermata.domain.decode_image import decode_image, rotate_upright, to_eight_b
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-ORIGINAL, THUMBNAIL = "original", "thumbnail"
+ORIGINAL, THUMBNAIL = WHOLE_FILE, "thumbnail"
 THUMBNAIL_EDGE_PIXELS = 150
 MAX_WEBP_EDGE_PIXELS = 16_383
 _THUMBNAIL_QUALITY = 70

@@ -20,29 +20,19 @@ from fermata.aws.dynamodb_items_and_writes import (
 )
 from fermata.aws.resources import Resources
 from fermata.content.built_in_models import ASSET_MODEL
-from fermata.content.change_sets.change_set_store import list_change_sets, read_change_set
+from fermata.content.change_sets.change_set_store import iter_waiting_documents
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.read_document import read_claims
 from fermata.content.documents.unique_claims import UniqueClaim
+from fermata.content.media.asset_files import DIGEST_FIELD, media_folder, media_root
 from fermata.content.validation.unique_values import format_unique_value
 from fermata.domain.errors import ServiceUnavailable
 
 KEEP_UNUSED_SECONDS = 30 * 86_400
 """How long the files of an image stay that no asset has."""
-DIGEST_FIELD = "sha256"
 _MARK_PREFIX = "o#"
 _SINCE, _DELETING = "since", "deleting"
-
-
-def media_root(space: SpaceKey) -> str:
-    """Return the folder of all images of a space."""
-    return f"{space.folder}/media"
-
-
-def media_folder(space: SpaceKey, digest: str) -> str:
-    """Return the folder of the files of an upload."""
-    return f"{media_root(space)}/{digest}"
 
 
 def claim_digest(digest: str) -> UniqueClaim:
@@ -91,11 +81,11 @@ def keep_media(resources: Resources, space: SpaceKey, digest: str) -> None:
 
 def _find_used(resources: Resources, space: SpaceKey, digests: Collection[str]) -> set[str]:
     """Return the images that assets have, in the space or in a change set that is open."""
-    waiting = set()
-    for one in list_change_sets(resources, space):
-        for changed in read_change_set(resources, space, one.id).documents if one.status == "open" else ():
-            if changed.model == ASSET_MODEL.id and changed.content is not None:
-                waiting.add(str(changed.content.get_locale(DEFINITION_LOCALE).get(DIGEST_FIELD)))
+    waiting = {
+        str(changed.content.get_locale(DEFINITION_LOCALE).get(DIGEST_FIELD))
+        for changed in iter_waiting_documents(resources, space, ASSET_MODEL.id)
+        if changed.content is not None
+    }
     claims = {claim_digest(digest): digest for digest in digests}
     return waiting | {claims[claim] for claim in read_claims(resources, space, claims)}
 

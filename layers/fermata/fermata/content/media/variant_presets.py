@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fermata.content.media.redraw_image import RedrawnFile, open_upright_image, write_image
@@ -33,6 +33,7 @@ class PresetSize(NamedTuple):
 
     Attributes:
         is_cut: Whether the image fills it, and what is outside is cut off; else all of the image fits into it.
+        box: How a size of a project's own preset is defined, by which it is known when that changes; else empty.
     """
 
     name: str
@@ -40,6 +41,7 @@ class PresetSize(NamedTuple):
     height: int
     kind: str = "WEBP"
     is_cut: bool = True
+    box: str = ""
 
 
 MEDIA_PRESETS: dict[str, tuple[PresetSize, ...]] = {
@@ -70,12 +72,12 @@ MEDIA_PRESETS: dict[str, tuple[PresetSize, ...]] = {
 }
 
 
-def draw_preset(raw: bytes, preset: str, focus: FocalPoint | None = None) -> list[RedrawnFile]:
+def draw_preset(raw: bytes, sizes: Sequence[PresetSize], focus: FocalPoint | None = None) -> list[RedrawnFile]:
     """Return the sizes of a preset. None is larger than the image: a smaller one keeps the shape of its place.
 
     Args:
         raw: The file as somebody has uploaded it.
-        preset: A name of `MEDIA_PRESETS`.
+        sizes: Those of the preset.
         focus: What is not cut off; the middle of the image without one.
 
     Raises:
@@ -83,7 +85,7 @@ def draw_preset(raw: bytes, preset: str, focus: FocalPoint | None = None) -> lis
         ImageTooLargeError: It has more pixels than are decoded.
     """
     image = open_upright_image(raw)
-    point, sizes = focus or FocalPoint(), MEDIA_PRESETS[preset]
+    point = focus or FocalPoint()
     return [write_image(size.name, _fit(image, size, point), size.kind, _QUALITY) for size in sizes]
 
 

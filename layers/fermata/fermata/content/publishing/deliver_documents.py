@@ -18,6 +18,7 @@ from fermata.content.media.asset_reference import iter_asset_references, replace
 from fermata.content.media.asset_store import read_asset
 from fermata.content.page_sections import list_page_sections
 from fermata.content.publishing.delivery_token import DeliveryGrant
+from fermata.content.publishing.published_locales import keep_published_locales
 from fermata.domain.errors import NotFound
 
 MAX_DELIVERED = 50
@@ -28,7 +29,7 @@ BuildAssetUrl = Callable[[str], str]
 def deliver_document(
     resources: Resources, grant: DeliveryGrant, key: DocumentKey, *, by_slug: bool = False
 ) -> DocumentVersion:
-    """Return a document if the token shows it.
+    """Return a document if the token shows it, in the languages that it shows.
 
     Args:
         resources: Of the process.
@@ -49,9 +50,10 @@ def deliver_document(
         )
     except NotFound:
         raise NotFound(describe_missing_document(key)) from None
-    if not grant.shows(version.key) or not _is_shown(grant, version.content):
+    shown = _show(grant, version)
+    if not grant.shows(version.key) or shown is None:
         raise NotFound(describe_missing_document(key))
-    return version
+    return shown
 
 
 def deliver_list(
@@ -78,8 +80,8 @@ def deliver_list(
     )
     wanted = [(DocumentKey(head.model, head.id), head.version) for head in page.documents]
     found = read_versions_at_once(resources, grant.space, wanted)
-    versions = [found[one] for one in wanted if one in found]
-    return [version for version in versions if _is_shown(grant, version.content)], page.after
+    shown = [_show(grant, found[one]) for one in wanted if one in found]
+    return [version for version in shown if version is not None], page.after
 
 
 def deliver_asset_of_token(resources: Resources, grant: DeliveryGrant, asset_id: str) -> DocumentVersion:
@@ -94,7 +96,7 @@ def deliver_asset_of_token(resources: Resources, grant: DeliveryGrant, asset_id:
         NotFound: There is none, or it is not for this token. Both look the same.
     """
     version = read_asset(resources, grant.space, asset_id)
-    is_shown = _is_shown(grant, version.content)
+    is_shown = _show(grant, version) is not None
     if is_shown and not grant.shows(version.key):
         assert grant.document is not None
         shown = without_hidden_sections(deliver_document(resources, grant, grant.document))
@@ -104,8 +106,12 @@ def deliver_asset_of_token(resources: Resources, grant: DeliveryGrant, asset_id:
     return version
 
 
-def _is_shown(grant: DeliveryGrant, content: DocumentContent | None) -> bool:
-    return content is not None and (grant.mode == "preview" or content.status is ContentStatus.PUBLISHED)
+def _show(grant: DeliveryGrant, version: DocumentVersion) -> DocumentVersion | None:
+    """Return a document in the languages that the token shows; None if it shows none of it."""
+    if version.content is None or grant.mode == "preview":
+        return version if version.content else None
+    content = keep_published_locales(version.content)
+    return version if content is version.content else content and version.model_copy(update={"content": content})
 
 
 def to_delivered_view(version: DocumentVersion, build_asset_url: BuildAssetUrl) -> dict[str, Any]:

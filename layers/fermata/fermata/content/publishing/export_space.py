@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 from fermata.aws.resources import Resources
 from fermata.content.built_in_models import PAGE_MODEL, POST_MODEL
 from fermata.content.content_space import SpaceKey, read_space
-from fermata.content.documents.document import ContentStatus, DocumentKey, DocumentVersion
+from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.list_documents import list_documents
 from fermata.content.documents.read_document import read_newest_version
 from fermata.content.media.asset_reference import iter_asset_references, replace_asset_references
 from fermata.content.media.asset_store import build_asset_path
 from fermata.content.model_store import list_content_models
 from fermata.content.publishing.deliver_documents import without_hidden_sections
+from fermata.content.publishing.published_locales import keep_published_locales
 from fermata.content.publishing.render_html import render_document_html
 from fermata.domain.errors import InvalidRequest
 
@@ -59,7 +60,7 @@ def export_documents(resources: Resources, space: SpaceKey, cursor: str = "") ->
 
 
 def export_html(resources: Resources, space: SpaceKey, cursor: str = "") -> ExportedPart:
-    """Return the next published pages and posts as HTML, in each language that they have.
+    """Return the next published pages and posts as HTML, in each language in which they are published.
 
     Args:
         resources: Of the process.
@@ -74,21 +75,23 @@ def export_html(resources: Resources, space: SpaceKey, cursor: str = "") -> Expo
     items = [
         item
         for version in versions
-        if version.content and version.content.status is ContentStatus.PUBLISHED
-        for item in _render(space, version, record.locales)
+        if version.content and (published := keep_published_locales(version.content))
+        for item in _render(space, version, published, record.locales)
     ]
     return ExportedPart(items, following)
 
 
-def _render(space: SpaceKey, version: DocumentVersion, locales: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def _render(
+    space: SpaceKey, version: DocumentVersion, published: DocumentContent, locales: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
     content = version.content
     assert content is not None
-    shown = without_hidden_sections(version)
+    shown = without_hidden_sections(version.model_copy(update={"content": published}))
     images = frozenset(build_asset_path(space, one) for one in iter_asset_references(shown.locales))
     addressed = replace_asset_references(shown.locales, lambda asset_id: build_asset_path(space, asset_id))
     page = version.model_copy(update={"content": shown.model_copy(update={"locales": addressed})})
     for place, locale in enumerate(locales):
-        if place and locale not in content.locales:
+        if locale not in shown.locales and (place or locale in content.locales):
             continue
         folder = "" if place == 0 else f"{locale}/"
         kind = "" if version.model == PAGE_MODEL.id else f"{version.model}/"
@@ -123,6 +126,8 @@ def _read_part(
 def _to_exported(version: DocumentVersion) -> dict[str, Any]:
     content = version.content
     assert content is not None
+    own = {locale: content.get_status(locale) for locale in content.locales}
+    statuses = {locale: status.value for locale, status in own.items() if status is not content.status}
     return {
         "model": version.model,
         "id": version.id,
@@ -130,4 +135,4 @@ def _to_exported(version: DocumentVersion) -> dict[str, Any]:
         "title": content.title,
         "status": content.status.value,
         "locales": content.locales,
-    }
+    } | ({"statuses": statuses} if statuses else {})

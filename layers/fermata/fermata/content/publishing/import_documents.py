@@ -1,6 +1,6 @@
 """Import models and documents into a space. It may be repeated: what is there already stays as it is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from fermata.aws.resources import Resources
@@ -9,7 +9,6 @@ from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import ChangeOptions, change_document
 from fermata.content.documents.document import (
     ContentAuthor,
-    ContentStatus,
     DocumentContent,
     DocumentKey,
     DocumentVersion,
@@ -22,7 +21,14 @@ from fermata.domain.errors import ApiError, InvalidRequest
 
 MAX_IMPORTED_DOCUMENTS = 25
 MAX_IMPORTED_MODELS = 100
+SettleStatuses = Callable[[DocumentContent, DocumentContent, Collection[str]], DocumentContent]
+"""Returns a document as it is stored, given what it said, what it is to say, and which languages get a status."""
 ImportOutcome = Literal["created", "changed", "unchanged", "refused"]
+
+
+def keep_statuses(_before: DocumentContent, after: DocumentContent, _named: Collection[str]) -> DocumentContent:
+    """Return a document as it is to be, for who publishes what they save."""
+    return after
 
 
 class ImportedItem(NamedTuple):
@@ -47,6 +53,7 @@ def import_content(
     *,
     count_bytes: BytesCounter = leave_uncounted,
     is_reviewed: bool = False,
+    settle_statuses: SettleStatuses = keep_statuses,
 ) -> list[ImportedItem]:
     """Store models, and then documents under their own ids. One that is refused keeps the others from nothing.
 
@@ -58,6 +65,7 @@ def import_content(
         documents: Documents as an export has them.
         count_bytes: As in `pack_content`.
         is_reviewed: As in `ChangeOptions`.
+        settle_statuses: Decides which further languages of published documents are drafts.
 
     Raises:
         InvalidRequest: There are too many at once.
@@ -77,7 +85,9 @@ def import_content(
     try:
         found = [_import_model(resources, space, author, model, count) for model in models]
         options = ChangeOptions(count_bytes=count, is_reviewed=is_reviewed)
-        return found + [_import_document(resources, space, author, document, options) for document in documents]
+        return found + [
+            _import_document(resources, space, author, document, options, settle_statuses) for document in documents
+        ]
     except _LimitReached as reached:
         raise reached.error from reached
 
@@ -110,18 +120,20 @@ def _import_document(
     author: ContentAuthor,
     document: Mapping[str, Any],
     options: ChangeOptions,
+    settle: SettleStatuses,
 ) -> ImportedItem:
     key = DocumentKey(str(document["model"]), str(document["id"]))
     said = {
         "slug": document.get("slug", ""),
         "title": document.get("title", ""),
-        "status": ContentStatus(document.get("status", "draft")),
         "locales": document.get("locales", {}),
     }
+    status, statuses = document.get("status", "draft"), document.get("statuses") or {}
 
     def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent:
         content = before.content if before and before.content else DocumentContent()
-        return content.model_copy(update=said)
+        changed = content.model_copy(update=said).with_statuses(status, statuses)
+        return settle(content, changed, statuses)
 
     def store() -> DocumentVersion:
         if key.model == META_MODEL:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fermata.content.built_in_models import ASSET_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
 from fermata.content.documents.document import DOCUMENT_SLUG, MAX_DOCUMENT_TITLE_CHARS, SLUG_RULE, DocumentContent
 from fermata.content.page_sections import list_page_sections
+from fermata.content.validation.alternative_texts import ALT_TEXTS_FIELD, find_alternative_text_problems
 from fermata.content.validation.content_problem import ContentProblem, limit_problems
 from fermata.content.validation.script_addresses import find_script_links
 from fermata.content.validation.secret_words import describe_secret, find_secrets, looks_like_secret
@@ -64,6 +66,8 @@ def _iter_problems(
         yield from _check_sections(content, models, budget)
     else:
         yield from _check_fields(content, model, budget)
+    if model.id == ASSET_MODEL.id:
+        yield from find_alternative_text_problems(content.get_locale(DEFINITION_LOCALE).get(ALT_TEXTS_FIELD))
     yield from find_script_links(content.locales)
 
 

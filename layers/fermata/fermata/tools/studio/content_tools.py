@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from fermata.content.built_in_models import VOCABULARY_MODEL
-from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
+from fermata.content.content_model import ContentModel, ModelKind
 from fermata.content.documents.change_document import SINGLETON_ID
 from fermata.content.documents.document import DOCUMENT_ID, ContentStatus, DocumentContent, DocumentKey
 from fermata.content.files.entry_meta import derive_document_id, derive_title
@@ -82,34 +82,15 @@ def _save_fields(
     """
     place, supported = access.place_of(model, locale), access.whole.record.locales
     content = before or DocumentContent(slug=slug)
-    is_further = _is_further_language(content, place)
-    content = content.with_fields(place, fields)
+    former, content = content, content.with_fields(place, fields)
     if access.publishes_at_once:
-        content = _set_status(content, place, ContentStatus.PUBLISHED)
-    elif is_further and content.status is ContentStatus.PUBLISHED:
-        content = _set_status(content, place, ContentStatus.DRAFT)
+        content = content.with_locale_status(place, ContentStatus.PUBLISHED)
+    elif place in content.list_further_locales(former) and content.status is ContentStatus.PUBLISHED:
+        content = content.with_locale_status(place, ContentStatus.DRAFT)
     mark = {**content.meta.get(place, {}), "source": "agent", "updated_by": access.opened.author.user}
     content = content.model_copy(update={"meta": {**content.meta, place: mark}})
     title = derive_title(model, content, supported[0]) or content.title
     return content.model_copy(update={"title": title[:500]})
-
-
-def _is_further_language(content: DocumentContent, place: str) -> bool:
-    """Return whether a document says nothing in a language yet, but something in another one."""
-    others = any(said for name, said in content.locales.items() if name not in (place, DEFINITION_LOCALE))
-    return others and place != DEFINITION_LOCALE and not content.get_locale(place)
-
-
-def _set_status(content: DocumentContent, place: str, status: ContentStatus) -> DocumentContent:
-    """Return a document whose content in one locale has a status. The others keep theirs."""
-    statuses = {other: content.get_status(other) for other in content.locales} | {place: status}
-    published = ContentStatus.PUBLISHED in statuses.values()
-    whole = ContentStatus.PUBLISHED if published else status
-    meta = dict(content.meta)
-    for other, own in statuses.items():
-        rest = {name: value for name, value in meta.get(other, {}).items() if name != "status"}
-        meta[other] = rest if own is whole else {**rest, "status": own.value}
-    return content.model_copy(update={"status": whole, "meta": meta})
 
 
 def delete_content(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -160,7 +141,7 @@ def update_status(arguments: dict[str, Any], access: StudioAccess) -> dict[str, 
 
 
 def _change_status(place: str, status: ContentStatus, before: DocumentContent | None) -> DocumentContent | None:
-    return before and _set_status(before, place, status)
+    return before and before.with_locale_status(place, status)
 
 
 def copy_locale(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -197,7 +178,9 @@ def copy_entry(source: str, target: str, before: DocumentContent | None) -> Docu
     if before is None:
         return None
     copied = before.model_copy(update={"locales": {**before.locales, target: dict(before.get_locale(source))}})
-    return _set_status(copied, target, ContentStatus.DRAFT) if copied.status is not ContentStatus.DRAFT else copied
+    if copied.status is ContentStatus.DRAFT:
+        return copied
+    return copied.with_locale_status(target, ContentStatus.DRAFT)
 
 
 def change_vocabulary(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from fermata.content.change_sets.change_set import ChangeSet
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.document import DocumentContent, DocumentKey
 from fermata.content.documents.review_workflow import REVIEW_WORKFLOW
+from fermata.content.media.asset_files import FILES_FIELD, list_asset_files
 from fermata.content.media.asset_store import (
     MAX_ASSET_TAGS,
     AssetTexts,
@@ -17,7 +18,6 @@ from fermata.content.media.asset_store import (
     store_asset,
 )
 from fermata.content.media.fetch_image import fetch_image, name_file_of_url
-from fermata.content.media.media_room import FILES_FIELD, list_asset_files
 from fermata.content.media.redraw_image import ORIGINAL
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.tools.studio.project_permissions import CallerRefused

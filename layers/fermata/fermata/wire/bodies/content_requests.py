@@ -16,6 +16,7 @@ _Title = Annotated[str, StringConstraints(max_length=500)]
 _Status = Literal["draft", "in_review", "published", "rejected", "archived"]
 _ChangeSetId = Annotated[str, StringConstraints(max_length=40)]
 _Tags = Annotated[list[Annotated[str, StringConstraints(max_length=100)]], Field(max_length=50)]
+_Statuses = Annotated[dict[str, _Status], Field(max_length=51)]
 _Locales = Annotated[dict[str, dict[str, Any]], Field(max_length=51)]
 
 
@@ -51,11 +52,15 @@ class ModelDefinition(StrictBody):
 
 
 class DocumentChange(StrictBody):
-    """What changes. In `locales`, fields that are named are replaced, and those that are null are removed."""
+    """What changes. In `locales`, fields that are named are replaced, and those that are null are removed.
+
+    Another `status` is that of all languages; `statuses` has those of single ones, by locale.
+    """
 
     slug: _Slug | None = None
     title: _Title | None = None
     status: _Status | None = None
+    statuses: _Statuses | None = None
     locales: _Locales | None = None
 
 
@@ -133,12 +138,17 @@ class ProjectImport(StrictBody):
 
 
 class NewFile(StrictBody):
-    """An uploaded file. `uploadRef` is the `ref` that `POST uploads` has answered."""
+    """An uploaded file. `uploadRef` is the `ref` that `POST uploads` has answered.
+
+    `preset` names sizes that an image has too: `hero-image`, `avatar`, `gallery`, `icon`, `logo`, or one that the
+    project has in `mediaVariants`.
+    """
 
     upload_ref: UploadRef
     filename: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     alt: _Title = ""
     tags: _Tags = Field(default_factory=list)
+    preset: Annotated[str, StringConstraints(max_length=40)] = ""
 
 
 class NewAsset(NewFile):
@@ -197,6 +207,7 @@ class ImportedDocument(StrictBody):
     slug: Annotated[str, StringConstraints(max_length=64)] = ""
     title: _Title = ""
     status: _Status = "draft"
+    statuses: _Statuses = Field(default_factory=dict)
     locales: _Locales = Field(default_factory=dict)
 
 
