@@ -11,13 +11,13 @@ from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import delete_document, update_document
 from fermata.content.documents.document import DocumentKey, DocumentVersion
 from fermata.content.media import prepare_media
+from fermata.content.media.asset_files import list_asset_files
 from fermata.content.media.asset_store import (
     AssetTexts,
     presign_asset_file,
     read_asset,
     store_asset,
 )
-from fermata.content.media.media_room import list_asset_files
 from fermata.content.media.redraw_image import MAX_WEBP_EDGE_PIXELS, VARIANT_WIDTHS, RedrawnFile, redraw_image
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import InvalidImageError

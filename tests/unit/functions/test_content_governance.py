@@ -1,4 +1,4 @@
-"""What writers of a project may publish by language, and how large change sets and settings are shown, over HTTP."""
+"""Writers of a project publish no further languages over HTTP; large change sets are shown in parts."""
 
 from typing import Any
 

@@ -71,8 +71,10 @@ def measure_assets(
     # Where the whole file is missing, as after an import from another space, the others are not looked for.
     others = {key: new for key, new in files.items() if not wholes[key] or _find_sizes(changed[key][1], sizes)}
     sizes |= _read_sizes(resources, space, changed, others)
-    found = {key: after for key, (_before, after) in contents.items()}
-    return found | {key: _apply_sizes(before, after, sizes) for key, (before, after) in changed.items() if after}
+    found: dict[DocumentKey, DocumentContent | None] = {key: after for key, (_before, after) in contents.items()}
+    for key, (before, after) in changed.items():
+        found[key] = after and _apply_sizes(before, after, sizes)
+    return found
 
 
 def measure_asset(
@@ -104,8 +106,8 @@ def _list_new_files(before: DocumentContent | None, after: DocumentContent | Non
 
 def _build_file_key(digest: Any, file: Mapping[str, Any]) -> str:
     """Return the end of a file's key, or nothing for one that has none: people can write both digests."""
-    names = (digest, file.get("sha256"))
-    return "/".join(names) if all(isinstance(one, str) and FILE_DIGEST.fullmatch(one) for one in names) else ""
+    names = [one for one in (digest, file.get("sha256")) if isinstance(one, str) and FILE_DIGEST.fullmatch(one)]
+    return "/".join(names) if len(names) == 2 else ""
 
 
 def _read_sizes(

@@ -111,7 +111,7 @@ def _show(grant: DeliveryGrant, version: DocumentVersion) -> DocumentVersion | N
     if version.content is None or grant.mode == "preview":
         return version if version.content else None
     content = keep_published_locales(version.content)
-    return version if content is version.content else content and version.model_copy(update={"content": content})
+    return None if content is None else version.model_copy(update={"content": content})
 
 
 def to_delivered_view(version: DocumentVersion, build_asset_url: BuildAssetUrl) -> dict[str, Any]:
