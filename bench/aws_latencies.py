@@ -16,6 +16,7 @@ TYPICAL_LATENCY_MS: dict[str, float] = {
     "dynamodb.BatchWriteItem": 10,
     "dynamodb.TransactWriteItems": 15,
     "s3.GetObject": 25,
+    "s3.HeadObject": 20,
     "s3.PutObject": 30,
     "s3.DeleteObjects": 30,
     "kms.Decrypt": 10,

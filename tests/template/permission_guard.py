@@ -142,6 +142,8 @@ def list_needed_permissions(service: str, operation: str, params: dict[str, Any]
                 )
                 for entry in params["Delete"]["Objects"]
             ]
+        case "s3", "HeadObject":
+            return [NeededPermission("s3:GetObject", f"Bucket/{params['Key']}")]
         case "s3", _:
             return [NeededPermission(f"s3:{operation}", f"Bucket/{params['Key']}")]
         case "s3vectors", "ListIndexes":
