@@ -66,7 +66,8 @@ def fill_workspace(resources: Resources, caller: Caller) -> None:
     MediaRoom(resources, caller.tenant, Subscription(plan="pro")).add(1)
     [(space, _), *_] = list_spaces(resources, caller.tenant)
     fields: dict[str, object] = {"filename": "loaf.jpg", "mediaType": "image/jpeg", "sha256": "1" * 64}
-    fields["files"] = [{"name": "original.jpg", "size": 100}]
+    stored = resources.blobs.put_bytes(media_folder(space, "1" * 64), b"a loaf of bread", "image/jpeg")
+    fields["files"] = [{"name": "original", "sha256": stored.rpartition("/")[2]}]
     asset = DocumentContent(title="Loaf").with_fields("data", fields)
     create_document(resources, space, "asset", ContentAuthor(caller.user), asset)
     count_media_hours(resources, caller.tenant)
