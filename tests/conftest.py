@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
-from tests.divided_imports import import_own_part
+from tests.late_files import delay_files
 from tests.lean_reports import pytest_runtest_protocol
 from tests.loopback_guard import install_guard, pytest_runtest_call
 from tests.suite_parts import is_in_part, is_left_out, list_exhaustive_cases
@@ -17,7 +17,7 @@ from tests.timer_guard import install_timer_guard, pytest_runtest_teardown
 
 __all__ = ["cloud", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_runtest_teardown", "service"]
 
-# Before a worker imports its part of the test files, or a module that they use would already be there.
+# Before any test file is imported, or a module that it uses would already be there.
 pytest.register_assert_rewrite("tests.template.permissions")
 
 install_guard()
@@ -41,6 +41,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if part and not is_in_part(collection_path, part):
         return True
     return True if is_left_out(collection_path, config.option.markexpr) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    parent: pytest.Collector,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector | pytest.Item]]:
+    return delay_files((yield), parent.config)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -78,11 +85,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Collect no garbage meanwhile: there is hardly any, and each search looks at all tests that are collected."""
     gc.disable()
     try:
-        import_own_part(session.config)
         return (yield)
     finally:
         gc.enable()

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from botocore.auth import SigV4Auth
+from moto.core.base_backend import BaseBackend
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.exceptions import HTTPException
 from moto.core.request import normalize_request
@@ -28,6 +29,7 @@ from moto.dynamodb.models.utilities import bytesize
 from moto.dynamodb.parsing.ast_nodes import Node
 from moto.dynamodb.parsing.validators import ActionCountValidator, DepthFirstTraverser, OverlappingPathsValidator
 from moto.dynamodb.responses import DynamoHandler
+from moto.kms.responses import KmsResponse
 from moto.kms.utils import KeySpec, generate_private_key
 
 DATA_OPERATIONS = {
@@ -39,6 +41,8 @@ DATA_OPERATIONS = {
     "DeleteItem",
     "TransactWriteItems",
 }
+DIRECT_HANDLERS: dict[str, Any] = {"https://dynamodb": DynamoHandler, "https://kms": KmsResponse}
+"""By the beginning of their URLs."""
 MAX_ITEM_BYTES = 405_000
 """Moto's own limit."""
 _is_node = functools.cache(lambda cls: issubclass(cls, Node))
@@ -92,25 +96,30 @@ def return_json_as_it_is(patch: pytest.MonkeyPatch) -> None:
 
 
 def route_requests_directly(patch: pytest.MonkeyPatch) -> None:
-    """Moto compares a URL with those of all services, and reads every body as a form too. It ignores signatures."""
+    """Moto compares a URL with those of all services, and reads every body as a form too. It ignores signatures.
+
+    It also loads the list of S3's URLs anew for each request, because the address of S3 may change.
+    """
     process, sign = BotocoreStubber.process_request, SigV4Auth.add_auth
 
     def process_directly(stubber: Any, request: Any) -> Any:
-        if not request.url.startswith("https://dynamodb.") or ".amazonaws.com" not in request.url:
+        handler = DIRECT_HANDLERS.get(request.url.partition(".")[0])
+        if handler is None or ".amazonaws.com" not in request.url:
             return process(stubber, request)
         normalized = normalize_request(request)
         try:
-            return DynamoHandler.dispatch(normalized, normalized.raw_url, normalized.headers)
+            return handler.dispatch(normalized, normalized.raw_url, normalized.headers)
         except HTTPException as error:
             return error.code, error.get_headers(), error.get_body()
 
     def sign_for_others(auth: Any, request: Any) -> None:
-        if auth._service_name != "dynamodb":
+        if auth._service_name not in ("dynamodb", "kms"):
             sign(auth, request)
 
     patch.setattr(BotocoreStubber, "process_request", process_directly)
     patch.setattr(SigV4Auth, "add_auth", sign_for_others)
     patch.setattr(DynamoHandler, "use_raw_body", True)
+    patch.setattr(BaseBackend, "urls", property(functools.cache(BaseBackend.urls.fget)))  # type: ignore[attr-defined]
 
 
 def visit_expressions_once(patch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,15 @@ small file (decision 0503).
 import pytest
 from _pytest.runner import runtestprotocol
 
+from tests.late_files import LateFile, run_late_file
+
 
 @pytest.hookimpl
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a test in a worker as pytest does, and report its call, and what has failed or was skipped besides."""
+    if isinstance(item, LateFile):
+        run_late_file(item, nextitem)
+        return True
     if not hasattr(item.config, "workerinput") or needs_all_reports(item.config):
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
