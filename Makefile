@@ -96,10 +96,11 @@ test: | python ## check everything: style, types, all tests
 
 # Three workers, because those that test the cloud mostly wait: 106 of its tests take 82 s instead of 109 on two cores.
 # Files in the order of folders: otherwise those with few tests come last, and one of these takes a minute.
+# Without percents, because a worker learns what tests a file has when its turn comes (decision 0653).
 # Types are checked beside them, because mypy uses one core (decision 0505).
 .PHONY: all-tests
 all-tests:
-	@.venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	@.venv/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -o console_output_style=classic
 
 .PHONY: chromium node-packages
 chromium: | python

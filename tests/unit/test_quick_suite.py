@@ -55,6 +55,6 @@ def test_every_module_that_starts_a_cloud_says_so() -> None:
 
 
 def test_only_the_first_conftest_registers_helpers_for_rewriting() -> None:
-    """Workers import files of all folders before the conftest of a folder is read (tests/divided_imports.py)."""
+    """Another test file may have imported the helper before the conftest of a folder is read."""
     others = [path for path in TESTS.rglob("conftest.py") if path.parent != TESTS]
     assert not [path for path in others if "register_assert_rewrite" in path.read_text()]
