@@ -4,7 +4,6 @@ import { h, problemView } from "../dom.js";
 import { formatCount } from "../format.js";
 import { words } from "../words/index.js";
 import { sayBreakingChanges } from "./breaking-changes.js";
-import { toText } from "./content-difference.js";
 import { fieldName, scrolled } from "./difference-view.js";
 import { toLines } from "./value-lines.js";
 import { compareWords } from "./word-difference.js";
@@ -70,12 +69,7 @@ function fieldConflict(name, { field, base, theirs, ours }) {
   const parts = [[{ text: texts[0], isChanged: false }], marked.before, marked.after];
   const rows = [was, stored, here].flatMap((label, index) => [
     h("dt", {}, label),
-    h(
-      "dd",
-      { dir: "auto", class: "cell-text", role: "group", "aria-label": label, ...scrolled(texts[index]) },
-      ...(toText([base, theirs, ours][index]) === "" ? [h("i", {}, words.content.difference.absent)] : []),
-      ...parts[index].map(({ text, isChanged }) => (isChanged ? h("b", {}, text) : text)),
-    ),
+    h("dd", {}, sideView(label, texts[index], parts[index])),
   ]);
   return h(
     "div",
@@ -83,6 +77,13 @@ function fieldConflict(name, { field, base, theirs, ours }) {
     h("h4", {}, fieldName(field)),
     h("dl", { class: "values" }, ...rows),
   );
+}
+
+/** @param {string} label @param {string} text @param {import("./word-difference.js").TextPart[]} parts */
+function sideView(label, text, parts) {
+  const members = { dir: "auto", class: "cell-text", role: "group", "aria-label": label, ...scrolled(text) };
+  if (!text) return h("div", members, h("i", {}, words.content.difference.absent));
+  return h("div", members, ...parts.map((part) => (part.isChanged ? h("b", {}, part.text) : part.text)));
 }
 
 /** @param {Record<string, string[]>} changes By the ids of models. @param {(decision: MergeDecision) => void} merge */

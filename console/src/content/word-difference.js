@@ -4,7 +4,8 @@ import { findCommon } from "./longest-common.js";
 
 /** @typedef {{text: string, isChanged: boolean}} TextPart */
 
-const WORD = /\s+|[^\s]+/gu;
+/** A tag of a text with markup is a word of its own. */
+const WORD = /<[^<>]*>|\s+|[^\s<]+|</gu;
 
 /**
  * Return both texts in parts, of which those that the other one does not have are marked. All parts of a text are the text.

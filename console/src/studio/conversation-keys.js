@@ -6,7 +6,7 @@ import { showSecret } from "../pages/secret.js";
 import { actionButton } from "../pages/tools.js";
 import { words } from "../words/index.js";
 import { describeRules, listKeysOfSpace, parseKeyRules } from "./key-rules.js";
-import { useMeter } from "./plan-usage.js";
+import { useMeter, useWarning } from "./plan-usage.js";
 
 /** @import { SpaceView } from "../content/space-page.js" */
 
@@ -71,7 +71,8 @@ function monthOf({ messagesThisMonth: used, renewsAt, conversation: { messagesPe
   const when = formatInstant(renewsAt);
   return [
     h("div", { class: "quiet-text" }, `${sent(used, formatCount(used))} ${renews(when)}`),
-    useMeter(limitReached, { used, included }, when),
+    h("div", {}, useMeter(limitReached, { used, included })),
+    useWarning({ used, included }, when),
   ];
 }
 

@@ -60,29 +60,40 @@ function useRow({ name, unit, used, included, overageUsd = null, isBilled = over
     used === null && unit === "byteHours" ? uncountedMedia : "",
     isLargest ? largest : "",
   ];
+  const use = { name, used, included, isBilled };
+  const notes = told.filter(Boolean).map((text) => h("div", { class: "quiet-text" }, text));
   return [
-    h("div", {}, names[name] ?? name, ...told.filter(Boolean).map((text) => h("div", { class: "quiet-text" }, text))),
+    h("div", {}, names[name] ?? name, isLargest ? null : useWarning(use, renews), ...notes),
     used === null ? uncounted : formatAmount(used, unit),
     included === null ? unlimited : formatAmount(included, unit),
-    isLargest ? null : useMeter(names[name] ?? name, { name, used, included, isBilled }, renews),
+    isLargest ? null : useMeter(names[name] ?? name, use),
   ];
 }
 
 /**
- * Show how much of a limit is used, and from when on more is refused or billed.
+ * Show how much of a limit is used.
  *
  * @param {string} label
  * @param {Parameters<typeof judgeUse>[0]} use
- * @param {string} [renews]
  */
-export function useMeter(label, use, renews = "") {
-  const { near, full } = words.studio.plan.warnings;
-  const { share, level, beyond } = judgeUse(use);
+export function useMeter(label, use) {
+  const { share, level } = judgeUse(use);
   if (share === undefined) return null;
-  const bar = h("progress", { max: 1, value: share, "aria-label": label, class: level === "full" ? "full" : "" });
-  if (level === "fine") return bar;
+  return h("progress", { max: 1, value: share, "aria-label": label, class: level === "full" ? "full" : "" });
+}
+
+/**
+ * Warn near a limit, and say at it what becomes of more.
+ *
+ * @param {Parameters<typeof judgeUse>[0]} use
+ * @param {string} [renews] When it is counted anew.
+ */
+export function useWarning(use, renews = "") {
+  const { near, full } = words.studio.plan.warnings;
+  const { share = 0, level, beyond } = judgeUse(use);
+  if (level === "fine") return null;
   const text = level === "full" ? full[beyond](renews) : near(formatCount(Math.floor(100 * share)));
-  return h("div", { class: "use-meter" }, bar, h("div", { class: level === "full" ? "tag bad" : "tag warn" }, text));
+  return h("div", {}, h("span", { class: level === "full" ? "tag bad" : "tag warn" }, text));
 }
 
 /** @param {number} amount @param {string} unit */
