@@ -91,6 +91,16 @@ def faults(cloud: LocalCloud, faults_folder: Path) -> Iterator[FaultRules]:
 
 
 @pytest.fixture
+def without_sweep(cloud: LocalCloud) -> Iterator[None]:
+    """Disable the schedule that starts turns whose execution was never started, a second after their start."""
+    events = cloud.get_client("events")
+    (name,) = (rule["Name"] for rule in events.list_rules()["Rules"] if "RecoverFunctionSweep" in rule["Name"])
+    events.disable_rule(Name=name)
+    yield
+    events.enable_rule(Name=name)
+
+
+@pytest.fixture
 def new_session(
     cloud: LocalCloud, resources: LocalResources, model: DemoModelClient
 ) -> Iterator[Callable[..., ChatSession]]:

@@ -1,7 +1,7 @@
 """Test at-least-once delivery: late attempts, old tokens, lost responses, throttling. Nothing is done twice."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -64,16 +64,6 @@ def run_browser_tool_turn(session: ChatSession, tmp_path: Path) -> Callable[[], 
 
     steps = step, text_step("Done.")
     return partial(session.run_turn, *steps, by="round", executor=lambda _: OK_RESULT, on_event=note)
-
-
-@pytest.fixture
-def without_sweep(cloud: LocalCloud) -> Iterator[None]:
-    """Disable the schedule that starts turns whose execution was never started."""
-    events = cloud.get_client("events")
-    (name,) = (rule["Name"] for rule in events.list_rules()["Rules"] if "RecoverFunctionSweep" in rule["Name"])
-    events.disable_rule(Name=name)
-    yield
-    events.enable_rule(Name=name)
 
 
 def test_a_late_older_attempt_changes_nothing(session: ChatSession, cloud: LocalCloud, tmp_path: Path) -> None:

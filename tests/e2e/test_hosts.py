@@ -146,7 +146,7 @@ def test_killed_while_a_plugin_is_activated_the_round_does_not_activate_it_again
     scripted.script_response("POST plugins/seo/activate", ACTIVATED, completed_by=answered)
     reader = workshop.start_turn(tool_call_step(ACTIVATE), text_step("I have to check first."))
     wait_until(lambda: scripted.requests, "the content system is asked")
-    assert cloud.kill_workers("round") == 1
+    assert cloud.kill_workers("round") >= 1
     answered.set()
     reader.wait_for_end()
     assert len(scripted.requests) == 1
@@ -162,7 +162,7 @@ def test_killed_during_a_read_of_the_host_the_read_is_repeated(
     scripted.script_response("GET plugins", {"plugins": [{"localId": "seo"}]})
     reader = workshop.start_turn(tool_call_step(("plugin_list_plugins", {}), text="Let me look."), text_step("One."))
     wait_until(lambda: scripted.requests, "the content system is asked")
-    assert cloud.kill_workers("round") == 1
+    assert cloud.kill_workers("round") >= 1
     answered.set()
     reader.wait_for_end()
     assert "roundRetracted" not in reader.event_types, "what was said and asked for is committed"

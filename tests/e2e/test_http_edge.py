@@ -13,7 +13,7 @@ from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import text_step
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import API_PREFIX
-from tests.waiting import wait_until
+from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 Headers = dict[str, str]
 FRONT, GATEWAY = "front door", "gateway"
@@ -59,7 +59,7 @@ BODIES = [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b'{"a":1,"a":2}', b'{"a":NaN
 
 @pytest.fixture(scope="module")
 def ways(cloud: LocalCloud, gateway: str) -> Iterator[dict[str, httpx.Client]]:
-    options: dict[str, Any] = {"trust_env": False, "timeout": 30, "verify": False}
+    options: dict[str, Any] = {"trust_env": False, "timeout": BACKSTOP_SECONDS, "verify": False}
     with (
         httpx.Client(base_url=cloud.url, **options) as front,
         httpx.Client(base_url=gateway, auth=RunSignature(), **options) as behind,

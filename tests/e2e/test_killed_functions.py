@@ -29,7 +29,7 @@ ROUND, ANSWER, END = "toolRequest", "toolResult", "REMOVE claim"
 def test_killed_in_mid_text_the_client_sees_one_clean_answer(session: ChatSession, cloud: LocalCloud) -> None:
     reader = session.start_turn(unfinished_text_step(LONG), text_step("The whole answer."))
     reader.wait_for_text(20)
-    assert cloud.kill_workers("round") == 1
+    assert cloud.kill_workers("round") >= 1
     reader.wait_for_end()
     assert reader.event_types.count("roundRetracted") == 1
     view = turn_checks.check_turn(session, reader)
@@ -40,7 +40,7 @@ def test_killed_in_mid_text_the_client_sees_one_clean_answer(session: ChatSessio
 def test_killed_before_the_first_byte_the_request_is_repeated(session: ChatSession, cloud: LocalCloud) -> None:
     reader = session.start_turn(text_step("Never said.", firstMs=NEVER_MS), text_step("Said."))
     session.model.wait_for_requests(session.script)
-    assert cloud.kill_workers("round") == 1
+    assert cloud.kill_workers("round") >= 1
     reader.wait_for_end()
     assert "roundRetracted" not in reader.event_types
     assert turn_checks.check_turn(session, reader).text == "Said."
@@ -57,7 +57,7 @@ def test_killed_while_an_instant_tool_runs_the_request_is_repeated(
         reader.wait_for_text(8)
         text_is_shown.touch()
         gate.wait_reached()
-        assert cloud.kill_workers("round") == 1
+        assert cloud.kill_workers("round") >= 1
     reader.wait_for_end()
     assert reader.event_types.count("roundRetracted") == 1
     assert "Home" in result_text(session.tool_results()[0])

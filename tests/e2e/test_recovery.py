@@ -46,6 +46,7 @@ def test_stopped_by_an_operator_in_mid_text_the_connection_to_the_provider_is_cl
     assert LONG.startswith(turn_checks.check_turn(session, reader, ends="error").text)
 
 
+@pytest.mark.usefixtures("without_sweep")
 def test_a_turn_that_never_started_is_started_by_the_sweep(
     session: ChatSession, cloud: LocalCloud, faults: FaultRules
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_turn_that_never_started_is_started_by_the_next_prompt(session: ChatSe
     assert turn_checks.check_turn(session, reader).text == "Better late."
 
 
+@pytest.mark.usefixtures("without_sweep")
 def test_a_turn_that_never_started_can_be_cancelled_and_stays_so(
     session: ChatSession, cloud: LocalCloud, faults: FaultRules
 ) -> None:

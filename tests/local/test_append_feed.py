@@ -11,6 +11,7 @@ from local.aws_clients import get_client
 from local.front_door.append_listener import listen_for_appends
 from local.processes import EmulatorProcess
 from tests.local.emulator_lab import EmulatorLab
+from tests.waiting import BACKSTOP_SECONDS
 
 TABLE = "lab-logs"
 
@@ -49,7 +50,7 @@ def test_a_listener_hears_of_each_entry_that_was_written_and_of_no_other_row(
     )
     hearer = QueueHearer()
     listen_for_appends(emulator.endpoint, hearer)
-    assert hearer.heard.get(timeout=60) is True, "the listener is connected"
+    assert hearer.heard.get(timeout=BACKSTOP_SECONDS) is True, "the listener is connected"
     put(lab, "another", "turn")
     put(lab, "one", "e#000001")
     with pytest.raises(ClientError, match="ConditionalCheckFailed"):
@@ -60,6 +61,7 @@ def test_a_listener_hears_of_each_entry_that_was_written_and_of_no_other_row(
     ]
     get_client("dynamodb", lab.endpoint).transact_write_items(TransactItems=transaction)
     written = [build_row("one", "e#000001"), build_row("two", "e#000002")]
-    assert [hearer.heard.get(timeout=60) for _ in written] == written
+    assert [hearer.heard.get(timeout=BACKSTOP_SECONDS) for _ in written] == written
     put(lab, "last", "e#000001")
-    assert hearer.heard.get(timeout=60) == build_row("last", "e#000001"), "nothing else was told of meanwhile"
+    told_next = hearer.heard.get(timeout=BACKSTOP_SECONDS)
+    assert told_next == build_row("last", "e#000001"), "nothing else was told of meanwhile"

@@ -47,8 +47,10 @@ def test_claims_of_a_token_can_be_changed(cloud: LocalCloud) -> None:
 
 def test_functions_print_into_their_logs(cloud: LocalCloud, service: FermataClient) -> None:
     bridge = run_turn(service, "data", "Hello").view.bridge_id
-    assert any(str(bridge) in line for line in cloud.read_log_lines("round"))
-    assert cloud.read_log_lines("stream_turns")
+    wait_until(
+        lambda: any(str(bridge) in line for line in cloud.read_log_lines("round")), "the round's lines are there"
+    )
+    wait_until(lambda: cloud.read_log_lines("stream_turns"), "the stream's lines are there")
 
 
 def test_other_settings_reach_functions_and_the_front_door_without_a_new_address(tmp_path: Path) -> None:
@@ -64,8 +66,9 @@ def test_other_settings_reach_functions_and_the_front_door_without_a_new_address
 
 def test_function_processes_can_be_listed_and_killed(cloud: LocalCloud, service: FermataClient) -> None:
     assert run_turn(service, "data", "Hello").status == "done"
+    wait_until(lambda: not cloud.worker_pids("round", busy=True), "the function has ended")
     assert cloud.worker_pids("round")
-    assert cloud.kill_workers("round") == len(cloud.worker_pids("round", busy=True))
+    assert cloud.kill_workers("round") == 0, "only those are killed that run an invocation"
 
 
 def test_no_process_outlives_a_killed_parent(tmp_path: Path) -> None:

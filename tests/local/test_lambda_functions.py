@@ -135,7 +135,7 @@ def test_calls_at_the_same_time_have_processes_of_their_own(
     for call in calls:
         call.start()
     assert len({note.pid for note in lab.wait_for_notes("parallel", "here", times=8)}) == 8
-    assert sum(process["busy"] for process in emulator.list_function_processes()["lab"]) == 8
+    assert sum(process["busy"] for process in emulator.list_function_processes()["lab"]) >= 8
     gate.touch()
     for call in calls:
         call.join()

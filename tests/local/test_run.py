@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,11 +27,9 @@ pytestmark = pytest.mark.cloud
 @contextlib.contextmanager
 def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClient]]:
     """Run the service as `make run` does, with another state directory."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
     (state / "local.json").unlink(missing_ok=True)
     source = f"from pathlib import Path; from local import run; run.main(Path({str(state)!r}))"
-    environment = inherited_environment() | {"FERMATA_PORT": port, "XDG_STATE_HOME": str(state / "user")}
+    environment = inherited_environment() | {"FERMATA_PORT": "0", "XDG_STATE_HOME": str(state / "user")}
     command = [sys.executable, "-c", source]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:
@@ -91,9 +90,13 @@ def test_it_prints_its_url_shows_its_logs_stops_cleanly_and_keeps_its_state(
 
 
 def check_logs_of_turn(state: Path, turn: str, capsys: pytest.CaptureFixture[str]) -> None:
-    logs.main(state, turn)
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {"ai.chat.started", "ai.chat.completed"} <= {line.get("event") for line in lines}
+    def read_lines() -> list[dict[str, Any]]:
+        logs.main(state, turn)
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        events = {line.get("event") for line in lines}
+        return lines if events >= {"ai.chat.started", "ai.chat.completed"} else []
+
+    lines = wait_until(read_lines, "its beginning and its end are logged")
     assert [line["timestamp"] for line in lines] == sorted(line["timestamp"] for line in lines)
 
 
