@@ -21,6 +21,7 @@ from tests.e2e.chat_session import (
 )
 from tests.e2e.demo_model_client import text_step, tool_call_step
 from tests.e2e.stream_reader import API_PREFIX
+from tests.waiting import BACKSTOP_SECONDS
 
 KB, MB = 1000, 1_000_000
 
@@ -118,7 +119,7 @@ def test_a_body_that_escapes_to_more_than_a_lambda_event_is_a_413(session: ChatS
 
 def test_the_api_limits_bodies_without_the_front_door_too(cloud: LocalCloud, gateway: str) -> None:
     headers = {"authorization": f"Bearer {cloud.token}"}
-    options: dict[str, Any] = {"auth": RunSignature(), "trust_env": False, "verify": False, "timeout": 30}
+    options: dict[str, Any] = {"auth": RunSignature(), "trust_env": False, "verify": False, "timeout": BACKSTOP_SECONDS}
     with httpx.Client(base_url=gateway, headers=headers, **options) as bare:
         answer = bare.post(f"{API_PREFIX}/tool-result", content=b'{"x":"' + b"y" * (7 * MB) + b'"}')
     assert answer.status_code == 413
