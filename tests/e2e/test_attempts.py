@@ -144,7 +144,7 @@ def test_a_write_whose_response_was_lost_is_not_repeated(
 ) -> None:
     with faults.expect_fault(call, "lost", when="after", contains=contains):
         outcome = run_browser_tool_turn()
-    assert outcome.status == "done"
+    assert outcome.status == "done", outcome.error
     assert len(session.model_requests()) == 2
     assert turn_checks.check_turn(session).text == "Flowing.\n\nDone."
 
@@ -155,7 +155,7 @@ def test_a_repeated_start_after_a_lost_response_joins_the_turn_and_runs_it(
 ) -> None:
     with faults.expect_fault("dynamodb.TransactWriteItems", "lost", when="after", contains="bridgeReady"):
         outcome = run_browser_tool_turn()
-    assert outcome.status == "done"
+    assert outcome.status == "done", outcome.error
     turn_checks.check_turn(session)
 
 
@@ -170,6 +170,6 @@ def test_a_throttled_or_conflicting_call_does_not_fail_the_turn(
 ) -> None:
     with faults.expect_fault(call, f"error:{error}", contains=contains):
         outcome = run_browser_tool_turn()
-    assert outcome.status == "done"
+    assert outcome.status == "done", outcome.error
     assert outcome.view.text == "Flowing.\n\nDone."
     assert turn_checks.check_turn(session) == outcome.view

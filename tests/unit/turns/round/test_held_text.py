@@ -1,6 +1,7 @@
 """Test that the first text waits for the rest of what has arrived, and for nothing else (decision 0601)."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -100,4 +101,21 @@ def test_a_turn_that_ends_meanwhile_aborts_the_request(shared_resources: Resourc
     held.before_wait[0]()
     assert held.aborts == ["aborted"]
     with pytest.raises(TurnEnded):
+        held.write("b")
+
+
+def test_an_error_stays_although_the_watching_thread_finds_the_log_in_order_behind_it(
+    shared_resources: Resources, clock: TestClock
+) -> None:
+    """That thread has waited for the flush. The text would be lost, and the turn end as if somebody had stopped it."""
+    held = HeldWriter(shared_resources, clock)
+    held.write("a")
+    held.log.refusal = TimeoutError("throttled")
+    held.before_wait[0]()
+    held.log.refusal = None
+    ticks = iter([False, True])
+    stopped: Any = SimpleNamespace(wait=lambda _seconds: next(ticks))
+    held.writer._stopped = stopped
+    held.writer._watch()
+    with pytest.raises(TimeoutError, match="throttled"):
         held.write("b")

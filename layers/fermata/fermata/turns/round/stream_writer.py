@@ -171,8 +171,9 @@ class StreamWriter:
     def _watch(self) -> None:
         while not self._stopped.wait(min(self._flush_interval_seconds, LOG_CHECK_INTERVAL_SECONDS)):
             with self._lock:
-                # Stored under the same lock, so that `write` appends nothing in between (decision 0145).
-                self.failure = self._try(self._flush_or_check_log)
+                # Stored under the same lock, so that `write` appends nothing in between (decision 0145). A failure of
+                # the main thread, for whose flush this one has waited here, stays.
+                self.failure = self.failure or self._try(self._flush_or_check_log)
             if self.failure is not None:
                 self._abort()
                 return
