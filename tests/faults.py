@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectionClosedError
 
 from fermata.aws import fault_injection
 from fermata.aws.resources import Resources
@@ -21,6 +22,11 @@ from fermata.aws.resources import Resources
 
 class ProcessDied(BaseException):
     """The process exits here. No code catches this exception, as no code runs after `os._exit`."""
+
+
+def raise_connection_error() -> None:
+    """Fail as a call whose connection is closed before its response."""
+    raise ConnectionClosedError(endpoint_url="dynamodb")
 
 
 @dataclass(eq=False)

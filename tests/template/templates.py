@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "template.yaml"
 STATE_MACHINE = ROOT / "statemachines" / "turn.asl.yaml"
 TRANSLATOR = ROOT / ".venv-emulator" / "bin" / "python"
+FUNCTION_FOLDERS = frozenset(app.parent.name for app in (ROOT / "functions").glob("*/app.py"))
+"""Of all functions."""
 OWN_TABLES = dict.fromkeys(
     ("OwnsConversations", "OwnsBridges", "OwnsPricing", "OwnsUsage", "OwnsSettings", "OwnsContent"), True
 )

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.quick_suite_samples import sample_for_quick_suite
-from tests.template.templates import ROOT, Template, resources_of_type
+from tests.template.templates import FUNCTION_FOLDERS, ROOT, Template, resources_of_type
 
-FOLDERS = ["round", *sorted({app.parent.name for app in (ROOT / "functions").glob("*/app.py")} - {"round"})]
+FOLDERS = ["round", *sorted(FUNCTION_FOLDERS - {"round"})]
 """Of the functions. The round function has the most to open, so it is the first."""
 CLIENTS = {"dynamodb": "dynamodb", "s3": "s3", "kms": "kms", "states": "stepfunctions"}
 """Names of boto3's clients, by the prefix of their actions."""

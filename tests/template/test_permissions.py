@@ -7,23 +7,8 @@ import pytest
 from fermata.aws.vault import SecretPurpose
 from tests.template import iam
 from tests.template.iam import Role
-from tests.template.templates import Template, resources_of_type
+from tests.template.templates import FUNCTION_FOLDERS, Template, resources_of_type
 
-FUNCTION_FOLDERS = (
-    "deliver_webhooks",
-    "stream_turns",
-    "tool_result",
-    "api",
-    "credentials",
-    "redraw_images",
-    "round",
-    "store_hold_token",
-    "recover",
-    "rollup",
-    "consume_content",
-    "refresh_prices",
-    "purge",
-)
 WITHOUT_RESOURCES = {
     "xray": "X-Ray's write actions have no resource-level permissions",
     "logs": "the delivery of vended logs (Step Functions) has no resource-level permissions",

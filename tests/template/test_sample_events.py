@@ -14,26 +14,11 @@ from fermata.wire.http.dispatch import handle_request
 from functions.stream_turns import app as stream_turns
 from tests.fixed_response_server import run_fixed_response_server
 from tests.resources import environment_from_resources
-from tests.template.templates import ROOT, Template, resources_of_type
+from tests.template.templates import FUNCTION_FOLDERS, ROOT, Template, resources_of_type
 from tests.template.test_api import ROUTES
 from tests.tenant_tokens import make_tenant
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
-FUNCTION_FOLDERS = (
-    "deliver_webhooks",
-    "stream_turns",
-    "tool_result",
-    "api",
-    "credentials",
-    "redraw_images",
-    "round",
-    "store_hold_token",
-    "recover",
-    "rollup",
-    "consume_content",
-    "refresh_prices",
-    "purge",
-)
 WORKFLOW = {"round", "store_hold_token"}
 
 

@@ -1,12 +1,10 @@
-"""Parts and responses of Messages streams. R1 to R10 are the replay scenarios."""
+"""Parts and responses of Messages streams. R2 to R10 are the replay scenarios; R1 is in test_chunk_boundaries.py."""
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
@@ -26,13 +24,7 @@ from tests.strict.anthropic import (
     tool_use_block,
 )
 from tests.unit.drivers.conversation_builders import MODEL
-
-R1 = encode_sse(
-    message_start(input_tokens=3, output_tokens=1),
-    text_block(0, "那个", "你好🦀"),
-    tool_use_block(1, "toolu_1", "weather", '{"city":"杭', '州"}'),
-    message_stop("tool_use", output_tokens=20),
-)
+from tests.unit.drivers.stream_helpers import in_single_bytes
 
 
 def collect_parts(*chunks: bytes) -> list[StreamPart]:
@@ -55,43 +47,6 @@ def get_response(*chunks: bytes) -> ModelResponse:
 
 def join_text(parts: Sequence[StreamPart]) -> str:
     return "".join(part.text for part in parts if isinstance(part, TextDelta))
-
-
-def in_single_bytes(stream: bytes) -> list[bytes]:
-    return [bytes([byte]) for byte in stream]
-
-
-def split_inside_character(stream: bytes, character: str, at: int) -> list[bytes]:
-    """Split inside the first occurrence of a character."""
-    cut = stream.index(character.encode()) + at
-    return [stream[:cut], stream[cut:]]
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        [R1],
-        in_single_bytes(R1),
-        split_inside_character(R1, "那", 1),
-        split_inside_character(R1, "🦀", 2),
-        split_inside_character(R1, "杭", 1),
-    ],
-    ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
-)
-def test_r1_a_character_split_between_chunks_arrives_whole(chunks: list[bytes]) -> None:
-    parts = collect_parts(*chunks)
-    assert join_text(parts) == "那个你好🦀"
-    assert parts == collect_parts(R1)
-    assert parts[-1].model_dump()["blocks"][1]["input"] == {"city": "杭州"}
-    assert "\ufffd" not in repr(parts)
-
-
-@given(st.data())
-def test_r1_any_chunking_gives_the_same_parts(data: st.DataObject) -> None:
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(R1)), max_size=40)))
-    assert collect_parts(
-        *(R1[start:end] for start, end in zip([0, *cuts], [*cuts, len(R1)], strict=True))
-    ) == collect_parts(R1)
 
 
 OVERLOADED = make_event("error", error={"type": "overloaded_error", "message": "Overloaded"})

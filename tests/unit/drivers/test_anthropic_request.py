@@ -1,6 +1,5 @@
 """Bodies of Messages requests; each is checked as the real API checks it."""
 
-import itertools
 import json
 from typing import Any
 
@@ -12,10 +11,10 @@ from fermata.domain.blocks import BlobBlock, ImageBlock, ReasoningBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols.anthropic_messages.request import build_request_body
-from local.demo_model.merged_messages import merge_messages, sign_thinking, without_cache_control
+from local.demo_model.merged_messages import without_cache_control
 from local.demo_model.request_checks.anthropic_messages import check_request
-from local.demo_model.request_checks.anthropic_thinking import THINKING_BINDING_BETA
 from local.demo_model.request_checks.errors import RequestRejected
+from tests.unit.drivers.accepted_anthropic_body import HEADERS, build_accepted_body
 from tests.unit.drivers.conversation_builders import (
     MODEL,
     SCHEMA,
@@ -30,13 +29,6 @@ from tests.unit.drivers.conversation_builders import (
 )
 
 MARK = {"type": "ephemeral"}
-HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "anthropic-beta": THINKING_BINDING_BETA}
-
-
-def build_accepted_body(request: ModelRequest) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(json.dumps(build_request_body(request)))
-    check_request(HEADERS, body)
-    return body
 
 
 def build_messages(request: ModelRequest) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -291,162 +283,6 @@ def test_on_the_last_round_the_tools_stay_but_may_not_be_called() -> None:
     body = build_accepted_body(model_request(user_message("a"), call_tools=False))
     assert body["tool_choice"] == {"type": "none"}
     assert body["tools"] == build_accepted_body(model_request(user_message("a")))["tools"]
-
-
-# Thinking
-
-
-ADAPTIVE = {"type": "adaptive", "display": "summarized"}
-
-
-def enabled_thinking(tokens: int) -> dict[str, Any]:
-    return {"type": "enabled", "budget_tokens": tokens}
-
-
-@pytest.mark.parametrize(
-    ("name", "tokens", "setting", "limit"),
-    [
-        ("claude-3-5-haiku-20241022", 2000, None, 8192),
-        ("claude-sonnet-4-5-20250929", 0, None, 8192),
-        ("claude-sonnet-4-5-20250929", 2000, enabled_thinking(2000), 10_192),
-        ("claude-3-7-sonnet-20250219", 9000, enabled_thinking(9000), 17_192),
-        ("claude-opus-4-20250514", 100, enabled_thinking(1024), 9216),
-        ("claude-opus-4-20250514", 90_000, enabled_thinking(32_000 - 8192), 32_000),
-        ("claude-opus-4-8", 0, None, 8192),
-        ("claude-opus-4-8", 2000, ADAPTIVE, 10_192),
-        ("some-other-model", 2000, ADAPTIVE, 10_192),
-        ("claude-opus-5", 0, ADAPTIVE, 8192 + 16_384),
-    ],
-)
-def test_each_model_is_asked_to_think_in_the_way_it_accepts(name: str, tokens: int, setting: Any, limit: int) -> None:
-    body = build_accepted_body(model_request(user_message("a"), model=name, thinking_tokens=tokens))
-    assert (body.get("thinking"), body["max_tokens"]) == (setting, limit)
-
-
-@pytest.mark.parametrize("tokens", [0, 2000, 90_000])
-@pytest.mark.parametrize("version", ["3-5-sonnet-20241022", "3-7-sonnet-20250219", "opus-4-1", "haiku-4-5", "opus-5"])
-def test_no_model_is_asked_for_more_than_it_may_answer(version: str, tokens: int) -> None:
-    build_accepted_body(model_request(user_message("a"), model=f"claude-{version}", thinking_tokens=tokens))
-
-
-def test_a_limit_above_the_models_usual_one_is_sent_as_it_is() -> None:
-    assert (
-        build_accepted_body(model_request(user_message("a"), model="claude-opus-5", max_tokens=100_000))["max_tokens"]
-        == 100_000
-    )
-
-
-def test_the_newest_models_are_asked_to_drop_thinking_on_a_changed_history() -> None:
-    thinking = build_accepted_body(model_request(user_message("a"), model="claude-opus-5-5"))["thinking"]
-    assert thinking["block_binding"] == {"prefix_mismatch_behavior": "drop_block"}
-
-
-def test_a_budget_is_left_out_where_it_does_not_fit() -> None:
-    model = "claude-sonnet-4-5"
-    assert "thinking" not in build_accepted_body(
-        model_request(user_message("a"), model=model, thinking_tokens=2000, max_tokens=64_000)
-    )
-    lost = [user_message("a"), model_message("x", tool_call("t1")), tool_result("t1")]
-    assert "thinking" not in build_accepted_body(model_request(*lost, model=model, thinking_tokens=2000))
-
-
-# Caching
-
-
-def turns(count: int, rounds: int) -> list[tuple[ModelRequest, str]]:
-    """Build the requests of several turns, each with its own volatile text."""
-    rows: list[Message] = []
-    asks = []
-    for turn in range(count):
-        name = f"turn {turn}"
-        rows.append(user_message(f"Prompt {turn}", turn=name))
-        asks.append((model_request(*rows, volatile=f"It is {turn} o'clock"), name))
-        for round_ in range(rounds):
-            ids = [f"t{turn}_{round_}_{number}" for number in range(3)]
-            rows.append(model_message(f"Round {round_}", *(tool_call(call_id) for call_id in ids), turn=name))
-            rows += [tool_result(call_id, {"n": call_id}, turn=name) for call_id in ids]
-            asks.append((model_request(*rows, volatile=f"It is {turn} o'clock"), name))
-        rows.append(model_message("Done", turn=name))
-    return asks
-
-
-def prefix(body: dict[str, Any], upto: int | None = None) -> list[str]:
-    """Return the blocks in the order in which they are cached, without breakpoints."""
-    blocks = [
-        *body["tools"],
-        *body["system"],
-        *(block for turn in merge_messages(body["messages"]) for block in turn.blocks),
-    ]
-    return [json.dumps(without_cache_control(block)) for block in blocks][:upto]
-
-
-def marked(body: dict[str, Any]) -> list[int]:
-    blocks = [
-        *body["tools"],
-        *body["system"],
-        *(block for turn in merge_messages(body["messages"]) for block in turn.blocks),
-    ]
-    return [at for at, block in enumerate(blocks) if "cache_control" in block]
-
-
-def test_there_are_at_most_four_breakpoints() -> None:
-    assert {len(marked(build_accepted_body(request))) for request, _ in turns(4, 4)} <= {2, 3, 4}
-
-
-def test_within_a_turn_each_request_begins_with_the_last_one_to_the_byte() -> None:
-    asks = turns(3, 4)
-    for (before, turn), (after, next_turn) in itertools.pairwise(asks):
-        if turn == next_turn:
-            said_before = prefix(build_accepted_body(before))
-            assert prefix(build_accepted_body(after), len(said_before)) == said_before
-
-
-def test_each_request_finds_an_earlier_ones_cache_at_one_of_its_breakpoints() -> None:
-    written: set[tuple[str, ...]] = set()
-    for number, (request, _) in enumerate(turns(3, 4)):
-        body = build_accepted_body(request)
-        hits = [at for at in marked(body) if tuple(prefix(body, at + 1)) in written]
-        assert number == 0 or hits
-        written |= {tuple(prefix(body, at + 1)) for at in marked(body)}
-
-
-def test_a_new_turn_finds_the_cache_up_to_the_last_turns_prompt() -> None:
-    asks = turns(3, 2)
-    last_prompt_of_first_turn = asks[0][0]
-    second_turn = next(request for request, turn in asks if turn == "turn 1")
-    cached = prefix(
-        build_accepted_body(last_prompt_of_first_turn), marked(build_accepted_body(last_prompt_of_first_turn))[-1] + 1
-    )
-    assert len(cached) - 1 in marked(build_accepted_body(second_turn))
-    assert prefix(build_accepted_body(second_turn), len(cached)) == cached
-
-
-def test_volatile_text_follows_the_breakpoint_of_its_prompt_only() -> None:
-    for request, turn in turns(2, 2):
-        body = build_accepted_body(request)
-        clocks = [text for text in prefix(body) if "o'clock" in text]
-        assert len(clocks) == 1
-        at = prefix(body).index(clocks[0])
-        assert at - 1 in marked(body)
-        assert f"Prompt {turn[-1]}" in prefix(body)[at - 1]
-
-
-def test_thinking_of_the_newest_models_stays_valid_through_all_rounds_of_a_turn() -> None:
-    name = "claude-opus-5-5"
-    rows = [user_message("Prompt")]
-    for round_ in range(4):
-        body = build_accepted_body(model_request(*rows, model=name, volatile="Now"))
-        check_request(
-            HEADERS, body | {"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "error"}}}
-        )
-        signature = sign_thinking(body, merge_messages(body["messages"]), "Hm.")
-        rows += [
-            model_message(thinking_block("Hm.", signature, of=name), tool_call(f"t{round_}")),
-            tool_result(f"t{round_}", round_),
-        ]
-
-
-# Any history
 
 
 def _rows(draw: st.DrawFn) -> list[Message]:

@@ -1,4 +1,7 @@
-"""Parts and responses of Ollama's streams. R1 to R6 are the replay scenarios; PP13 is a silently truncated prompt."""
+"""Parts and responses of Ollama's streams. R2 to R6 are the replay scenarios; R1 is in test_chunk_boundaries.py.
+
+PP13 is a silently truncated prompt.
+"""
 
 from typing import Any
 
@@ -17,13 +20,8 @@ from tests.unit.drivers.stream_helpers import (
     CHUNK_SPLITTERS,
     ChunkSplitter,
     get_response,
-    in_one_chunk,
-    in_single_bytes,
     join_text,
-    split_inside_character,
 )
-
-R1 = encode_ndjson(make_line("那个"), make_line("你好🦀"), tool_call_line("weather", {"city": "杭州"}), done_line())
 
 
 def make_accumulator(request: bytes = b"request", expected: int = 0) -> OllamaAccumulator:
@@ -36,30 +34,6 @@ def collect_parts(*chunks: bytes) -> list[StreamPart]:
 
 def parse_response(*chunks: bytes) -> ModelResponse:
     return get_response(collect_parts(*chunks))
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        in_one_chunk(R1),
-        in_single_bytes(R1),
-        split_inside_character(R1, "那", 1),
-        split_inside_character(R1, "🦀", 2),
-        split_inside_character(R1, "杭", 1),
-    ],
-    ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
-)
-def test_r1_a_character_split_between_chunks_arrives_whole(chunks: list[bytes]) -> None:
-    parts = collect_parts(*chunks)
-    assert join_text(parts) == "那个你好🦀"
-    assert parts == collect_parts(R1)
-    assert get_response(parts).blocks[1].model_dump()["input"] == {"city": "杭州"}
-    assert "\ufffd" not in repr(parts)
-
-
-@given(stream_helpers.chunkings(R1))
-def test_r1_any_chunking_gives_the_same_parts(chunks: list[bytes]) -> None:
-    assert collect_parts(*chunks) == collect_parts(R1)
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)

@@ -1,4 +1,4 @@
-"""Parts and responses of Responses streams. R1 to R10 are the replay scenarios."""
+"""Parts and responses of Responses streams. R2 to R10 are the replay scenarios; R1 is in test_chunk_boundaries.py."""
 
 import json
 from collections.abc import Sequence
@@ -29,19 +29,11 @@ from tests.unit.drivers.stream_helpers import (
     CHUNK_SPLITTERS,
     ChunkSplitter,
     get_response,
-    in_one_chunk,
     in_single_bytes,
     join_text,
-    split_inside_character,
 )
 
 MODEL = "gpt-5.2"
-R1 = encode_sse(
-    response_created(),
-    message_events(0, "那个", "你好🦀"),
-    function_call_events(1, "call_1", "weather", '{"city":"杭', '州"}'),
-    response_ended(usage=make_usage(30, 12)),
-)
 
 
 def make_accumulator(request: bytes = b"request") -> ResponsesAccumulator:
@@ -54,30 +46,6 @@ def collect_parts(*chunks: bytes) -> list[StreamPart]:
 
 def parse_response(*chunks: bytes) -> ModelResponse:
     return get_response(collect_parts(*chunks))
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        in_one_chunk(R1),
-        in_single_bytes(R1),
-        split_inside_character(R1, "那", 1),
-        split_inside_character(R1, "🦀", 2),
-        split_inside_character(R1, "杭", 1),
-    ],
-    ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
-)
-def test_r1_a_character_split_between_chunks_arrives_whole(chunks: list[bytes]) -> None:
-    parts = collect_parts(*chunks)
-    assert join_text(parts) == "那个你好🦀"
-    assert parts == collect_parts(R1)
-    assert get_response(parts).blocks[1].model_dump()["input"] == {"city": "杭州"}
-    assert "\ufffd" not in repr(parts)
-
-
-@given(stream_helpers.chunkings(R1))
-def test_r1_any_chunking_gives_the_same_parts(chunks: list[bytes]) -> None:
-    assert collect_parts(*chunks) == collect_parts(R1)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from fermata.conversations import conversation_store
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.instatic.browser import Browser
 from tests.unit.instatic.live_service import AdjustableClock, run_service
@@ -11,6 +12,8 @@ from tests.unit.turns.stage import ADA, Stage
 
 __all__ = ["shared_resources", "staged"]
 
+NAMES = {"0.0.6": ("insertHtml", "list_documents"), "0.0.8": ("site_insert_html", "site_list_documents")}
+NAMES[NEWEST] = NAMES["0.0.8"]
 QUICK = {
     "fermata_stage": "local",
     "abandoned_seconds": 0.3,
@@ -76,3 +79,16 @@ def another_browser(service: str, bakery: TokenSigner, generation: str) -> Itera
 @pytest.fixture
 def browser(another_browser: Open) -> Browser:
     return another_browser()
+
+
+@pytest.fixture
+def conversation(stage: Stage, browser: Browser) -> str:
+    conversation_id = browser.create_conversation(stage.credential.id, "model-1")
+    stage.conversation = conversation_store.get_conversation(stage.resources, ADA, conversation_id)
+    return conversation_id
+
+
+@pytest.fixture
+def insert(generation: str) -> str:
+    """The name that the editor has for the tool that inserts HTML."""
+    return NAMES[generation][0]

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
-from fermata.aws import observability
 from fermata.aws.dynamodb_items_and_writes import Update
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
-from fermata.domain.errors import Conflict, PaymentRequired, ProviderError
+from fermata.domain.errors import Conflict, PaymentRequired
 from fermata.domain.model_io import TextDelta, TokenUsage
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import CatalogueModel, PriceCatalogue
@@ -22,18 +21,14 @@ from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.round.begin_round import begin_round
 from fermata.turns.round.run_turn_steps import open_turn_context
 from fermata.turns.round.turn_context import TurnContext
-from fermata.usage.audit.audit_from_rollups import audit_usage
-from fermata.usage.audit.user_labels import load_user_labels, store_user_label
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
-from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows
-from tests.faults import FaultScript, ProcessDied
-from tests.late_writes import WriteRecorder
+from tests.faults import FaultScript, ProcessDied, raise_connection_error
 from tests.quick_suite_samples import sample_for_quick_suite
 from tests.resources import TestClock
 from tests.unit.turns.conftest import MakeStage, clock, shared_resources, stage, staged
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
-from tests.unit.usage.ledger_factories import count_ledger_rows
+from tests.unit.usage.stored_ledger import read_turn_end_row
 
 __all__ = ["clock", "shared_resources", "stage", "staged"]
 
@@ -51,15 +46,6 @@ def set_price_and_budget(stage: Stage, daily: Any) -> Stage:
 def read_today(stage: Stage) -> dict[str, Any]:
     today: dict[str, Any] = load_budget_status(stage.resources, stage.caller.tenant)["tenant"]["today"]
     return today
-
-
-def read_turn_end_row(stage: Stage) -> dict[str, Any]:
-    (row,) = [row for row in read_ledger(stage) if row["sk"] == TURN_END_SORT_KEY]
-    return row
-
-
-def read_ledger(stage: Stage) -> list[dict[str, Any]]:
-    return list(read_ledger_rows(stage.resources, stage.caller.tenant, "2026-01", "2030-01"))
 
 
 def test_a_turn_that_the_budget_does_not_cover_is_refused_and_leaves_no_trace(stage: Stage) -> None:
@@ -236,10 +222,6 @@ def test_starts_that_meet_trouble_hold_nothing_so_that_a_tight_budget_stays_usab
     assert read_today(stage)["heldUsd"] > 0.12
 
 
-def raise_connection_error() -> None:
-    raise ConnectionClosedError(endpoint_url="dynamodb")
-
-
 def test_a_start_whose_account_changes_meanwhile_holds_what_then_remains(stage: Stage, faults: FaultScript) -> None:
     set_price_and_budget(stage, "0.2")
     faults.interrupt("dynamodb.TransactWriteItems", spend_meanwhile(stage, "0.07"))
@@ -360,127 +342,6 @@ def test_a_turn_without_a_budget_reads_no_budgets_after_its_start(
     stage.run_workflow()
     stage.answer_request(OK)
     assert stage.run_workflow() == "finished"
-
-
-def test_the_ledger_has_a_row_that_says_how_a_turn_ended(stage: Stage) -> None:
-    stage.start_turn()
-    stage.script_replies("Hello.")
-    stage.run_workflow()
-    row = read_turn_end_row(stage)
-    assert (row["how"], row["billable"], row["rounds"], row["turn"]) == ("done", True, 1, stage.turn.id)
-
-
-def test_a_turn_that_ends_in_a_provider_error_is_not_billable(stage: Stage) -> None:
-    """Its usage stays in the ledger and in the costs."""
-    stage.set_price(input_per_mtok=3, output_per_mtok=15)
-    stage.start_turn()
-    stage.script_replies(reply_with_calls(INSERT), [make_provider_error("provider_request", retryable=False)])
-    stage.run_workflow()
-    stage.answer_request(OK)
-    stage.run_workflow()
-    assert (read_turn_end_row(stage)["code"], read_turn_end_row(stage)["billable"]) == ("provider_request", False)
-    count_ledger_rows(stage.resources, read_ledger(stage), stage.caller.tenant)
-    totals = audit_usage(stage.resources, stage.caller.tenant, with_billable=True)["totals"]
-    assert (totals["costUsd"], totals["billableCostUsd"]) == (0.000105, 0)
-
-
-def test_a_turn_whose_browser_does_not_answer_is_billable(stage: Stage, clock: TestClock) -> None:
-    stage.start_turn()
-    stage.script_replies(reply_with_calls(INSERT))
-    stage.run_workflow()
-    clock.advance(120)
-    stage.run_workflow()
-    assert (read_turn_end_row(stage)["code"], read_turn_end_row(stage)["billable"]) == ("no_answer", True)
-
-
-def record_audit_events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Return a list to which all audit events are added from now on."""
-    lines: list[dict[str, Any]] = []
-    monkeypatch.setattr(
-        observability, "log_audit_event", lambda event, **fields: lines.append({"event": event, **fields})
-    )
-    return lines
-
-
-@pytest.mark.parametrize(
-    ("action", "event", "how"),
-    [
-        ("done", "ai.chat.completed", "done"),
-        ("cancel", "ai.chat.completed", "cancelled"),
-        ("fail", "ai.chat.failed", "error"),
-    ],
-)
-def test_the_audit_log_says_when_a_turn_starts_and_how_it_ends(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, action: str, event: str, how: str
-) -> None:
-    lines = record_audit_events(monkeypatch)
-    turn = stage.start_turn("A secret plan")
-    if action == "cancel":
-        stage.cancel_turn()
-    else:
-        stage.script_replies("Hello." if action == "done" else [make_provider_error(retryable=False)])
-        stage.run_workflow()
-    started, ended = lines
-    assert (started["event"], ended["event"], ended["how"]) == ("ai.chat.started", event, how)
-    assert {started["turn"], ended["turn"]} == {turn.id}
-    assert {started["tenant"], ended["tenant"]} == {"bakery"}
-    assert "secret plan" not in str(lines)
-
-
-def test_the_last_audit_line_of_a_turn_says_what_it_used_and_by_which_code_it_failed(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = record_audit_events(monkeypatch)
-    stage.set_price(input_per_mtok=3, output_per_mtok=15)
-    stage.start_turn()
-    error = ProviderError("provider_request", "No. " * 200, retryable=False)
-    stage.script_replies(reply_with_calls(INSERT), [error])
-    stage.run_workflow()
-    stage.answer_request(OK)
-    stage.run_workflow()
-    names = ("scope", "provider", "model", "prompt", "completion", "cost", "code")
-    assert {name: lines[-1][name] for name in names} == {
-        "scope": "site",
-        "provider": "anthropic",
-        "model": stage.turn.model,
-        "prompt": 10,
-        "completion": 5,
-        "cost": "0.000105",
-        "code": "provider_request",
-    }
-    assert "No. " not in str(lines[-1])  # a provider's words may quote what the user wrote
-
-
-def test_the_audit_shows_a_user_by_the_name_in_the_token(staged: MakeStage) -> None:
-    stage = staged()
-    stage.caller = stage.caller.model_copy(update={"label": "Ada Lovelace"})
-    stage.start_turn()
-    stage.script_replies("Hello.")
-    stage.run_workflow()
-    count_ledger_rows(stage.resources, read_ledger(stage), stage.caller.tenant)
-    assert load_user_labels(stage.resources, stage.caller.tenant) == {"ada": "Ada Lovelace"}
-    assert audit_usage(stage.resources, stage.caller.tenant)["byUser"][0]["userLabel"] == "Ada Lovelace"
-
-
-def test_a_name_that_cannot_be_stored_does_not_fail_the_turn_that_has_started(
-    stage: Stage, faults: FaultScript, caplog: pytest.LogCaptureFixture
-) -> None:
-    stage.caller = stage.caller.model_copy(update={"label": "Ada Lovelace"})
-    faults.interrupt("dynamodb.PutItem", raise_connection_error, contains="Ada Lovelace")
-    assert stage.start_turn().id
-    assert faults.is_spent
-    assert "user_label.not_stored" in [record.message for record in caplog.records]
-
-
-def test_an_earlier_name_of_a_user_that_is_stored_again_later_does_not_replace_the_latest(
-    stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recorder = WriteRecorder(stage.resources, monkeypatch)
-    for name in ("Ada Byron", "Ada Lovelace"):
-        store_user_label(stage.resources, stage.caller.model_copy(update={"label": name}))
-        clock.advance(1)
-    recorder.land_again()
-    assert load_user_labels(stage.resources, stage.caller.tenant) == {"ada": "Ada Lovelace"}
 
 
 def wait_for_second_round(stage: Stage, *replies: Any) -> None:
