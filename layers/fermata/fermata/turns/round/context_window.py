@@ -12,6 +12,7 @@ from fermata.credentials.known_capabilities import get_known_capabilities
 from fermata.domain.messages import Message
 from fermata.domain.run_settings import DEFAULT_RUN_SETTINGS, RunSettings
 from fermata.domain.tools import ToolSpec
+from fermata.domain.weak_cache import WeakCache
 from fermata.drivers.registry import get_model_traits
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
@@ -48,7 +49,7 @@ def build_model_profile(
     window_tokens = min(window_tokens, stated_window_tokens or window_tokens)
     reserved_tokens = max(int(window_tokens * WINDOW_RESERVE_RATIO), turn.thinking_tokens)
     reserved_tokens += run_settings.max_output_tokens or resources.settings.max_answer_tokens
-    fixed_chars = len(system_prompt) + len(turn.situation) + sum(map(_count_chars, tool_specs))
+    fixed_chars = len(system_prompt) + len(turn.situation) + sum(map(_count_tool_chars, tool_specs))
     unfixed_tokens = window_tokens - fixed_chars // ESTIMATED_BYTES_PER_TOKEN
     reads_images = capabilities.vision_input is not False
     return ModelProfile(
@@ -82,3 +83,7 @@ def _is_forgotten_tool(toolset: Toolset, name: str) -> bool:
 
 def _count_chars(tool: ToolSpec) -> int:
     return len(tool.name) + len(tool.description) + len(json.dumps(tool.input_schema))
+
+
+_count_tool_chars: WeakCache[int] = WeakCache(_count_chars)
+"""Writes a schema out once, because a tool has the same specification in each invocation (decision 0606)."""
