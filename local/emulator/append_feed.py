@@ -14,8 +14,8 @@ from local.emulator.snapshots import App
 
 FEED_PATH = "/_fermata/appends"
 WRITE_OPERATIONS = ("PutItem", "TransactWriteItems")
-LOG_ENTRY_PUT = re.compile(r'"Item":\s*(?=\{"pk":\s*\{"S":\s*"[^"]+"\},\s*"sk":\s*\{"S":\s*"e#)')
-"""Before the row of an entry. Within a text the quotes would be escaped."""
+LOG_ENTRY_PUT = re.compile(r'"Item":\s*(?=\{"pk":\s*\{"S":\s*"[^"]+"\},\s*"sk":\s*\{"S":\s*"e#\d+")')
+"""Before the row of an entry, whose sort key is a number. Within a text the quotes would be escaped."""
 OK = 200
 _decoder = json.JSONDecoder()
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from fermata.content.documents.document_rows import effect_sort_key
 from local.aws_clients import get_client
 from local.front_door.append_listener import listen_for_appends
 from local.processes import EmulatorProcess
@@ -62,6 +63,7 @@ def test_a_listener_hears_of_each_entry_that_was_written_and_of_no_other_row(
     get_client("dynamodb", lab.endpoint).transact_write_items(TransactItems=transaction)
     written = [build_row("one", "e#000001"), build_row("two", "e#000002")]
     assert [hearer.heard.get(timeout=BACKSTOP_SECONDS) for _ in written] == written
+    put(lab, "space", effect_sort_key("a document that a tool has written"))
     put(lab, "last", "e#000001")
     told_next = hearer.heard.get(timeout=BACKSTOP_SECONDS)
     assert told_next == build_row("last", "e#000001"), "nothing else was told of meanwhile"

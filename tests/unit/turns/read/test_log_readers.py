@@ -13,7 +13,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import LogRewound, NotFound
 from fermata.domain.events import CancelledEvent, Event, TextEvent
 from fermata.privacy.erase_content import erase_partition, erase_turn
-from fermata.turns.read import poll_schedule
+from fermata.turns.read import follow_log, poll_schedule
 from fermata.turns.read.follow_log import (
     ERASED_LOG_REASON,
     MAX_POLL_FAILURES,
@@ -230,6 +230,41 @@ def test_a_row_behind_one_that_nobody_told_of_is_kept_and_not_looked_for_without
         assert follower.schedule.next_poll_at <= stage.resources.clock.monotonic()
         poller._poll([follower])
     assert [received.get_nowait(), received.get_nowait()] == [first, second]
+
+
+def test_a_reader_is_not_taken_to_have_heard_what_another_one_was_told_of(stage: Stage) -> None:
+    poller, turn = LogPoller(stage.resources), stage.start_turn()
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    told, late = (LogFollower(turn.pk, 2, received.put, PollSchedule(stage.resources.settings, 0)) for _ in range(2))
+    poller._followers.add(told)
+    poller.set_hearing(True)
+    first, second = (append_text(stage, text) for text in ("one", "two"))
+    for entry in (first, second):
+        poller.hear_append(build_row(stage, entry))
+    poller._followers.add(late)
+    poller._poll([told, late])
+    seldom = stage.resources.settings.idle_poll_ms / 1000
+    assert late.schedule.next_poll_at < stage.resources.clock.monotonic() + seldom / 2, "nobody tells it of the second"
+    poller._poll([told])
+    poller._poll([late])
+    assert [received.get_nowait() for _ in range(4)] == [first, first, second, second]
+
+
+def test_what_a_reader_was_told_of_and_not_given_is_read_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow_log, "MAX_HEARD_ROWS", 1)
+    poller, turn = LogPoller(stage.resources), stage.start_turn()
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    follower = LogFollower(turn.pk, 2, received.put, PollSchedule(stage.resources.settings, 0))
+    poller._followers.add(follower)
+    poller.set_hearing(True)
+    appended = [append_text(stage, text) for text in ("one", "two", "three")]
+    for entry in appended:
+        poller.hear_append(build_row(stage, entry))
+    for entry in appended:
+        assert follower.schedule.next_poll_at == 0
+        poller._poll([follower])
+        assert received.get_nowait() == entry
+    assert follower.schedule.next_poll_at > 0, "it was told of no more"
 
 
 def test_more_than_100_followers_take_several_reads(stage: Stage, poller: LogPoller) -> None:

@@ -64,6 +64,8 @@ class LogFollower:
     schedule: PollSchedule
     heard_rows: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     """Rows of which the poller was told, by their numbers, until they are delivered (decision 0656)."""
+    heard_until: int = 0
+    """The greatest number of which it was told, whether its row is kept or not."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -74,6 +76,7 @@ class LogFollower:
         """Keep a row that the reader has not seen yet, and look at once."""
         if number < self.next_number:
             return
+        self.heard_until = max(self.heard_until, number)
         if len(self.heard_rows) < MAX_HEARD_ROWS:
             self.heard_rows[number] = row
         self.schedule.next_poll_at = 0
@@ -182,11 +185,12 @@ class LogPoller:
         now = self.resources.clock.monotonic()
         for follower in followers:
             place = follower.place
+            is_heard = follower.next_number in follower.heard_rows  # not what another reader of this log was told of
             if place in entries:
                 self._deliver(follower, entries[place], now)
             else:
                 follower.schedule.add_miss(now)
-            self._schedule_next_poll(follower, is_heard=place in heard_rows, is_found=place in entries)
+            self._schedule_next_poll(follower, is_heard=is_heard, is_found=place in entries)
 
     def _try_reading(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], LogEntry | None] | None:
         """Return the next entries of these followers that exist, or None if they cannot be read now."""
@@ -207,14 +211,15 @@ class LogPoller:
             return {follower.place: follower.heard_rows[follower.next_number] for follower in heard}
 
     def _schedule_next_poll(self, follower: LogFollower, *, is_heard: bool, is_found: bool) -> None:
-        """Look again at once while there are rows of which it was told; for others seldom while it hears of appends.
+        """Look again at once for entries of which it was told; for others seldom while it hears of appends.
 
         A row behind one that is missing waits until that one was told, or is found by a read. Behind an entry that a
         read has found there may be more that were written before anybody listened.
         """
         with self._changed:
             follower.forget_seen_rows()
-            if follower.heard_rows and (is_found or follower.next_number in follower.heard_rows):
+            is_told_of_more = is_found and follower.next_number <= follower.heard_until
+            if is_told_of_more or follower.next_number in follower.heard_rows:
                 follower.schedule.next_poll_at = 0
             elif self._hears_appends and (is_heard or not is_found):
                 follower.schedule.delay_poll(self.resources.clock.monotonic())
