@@ -33,7 +33,7 @@ PACKAGES_OF_A_ROUND = {
     "webhooks",
 }
 """What a usual round runs. The other packages are imported by the rounds that need them."""
-MAX_MODULES_OF_A_ROUND = 200
+MAX_MODULES_OF_A_ROUND = 202
 """Of the package, without the drivers, which follow while Lambda initialises it. One takes a third of a millisecond."""
 RARE_LIBRARIES = {"PIL", "cryptography", "dulwich", "jwt", "mcp", "mcp_types", "re2", "starlette", "yaml"}
 PROGRAM = """

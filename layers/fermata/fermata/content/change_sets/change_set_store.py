@@ -127,7 +127,16 @@ def read_change_set(resources: Resources, space: SpaceKey, change_set_id: str) -
 
 
 def read_change_set_alone(resources: Resources, space: SpaceKey, change_set_id: str) -> ChangeSet:
-    """Return a change set without its documents. Raises as `read_change_set`."""
+    """Return a change set without its documents.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        change_set_id: As a client sent it.
+
+    Raises:
+        NotFound: There is no such change set.
+    """
     row = resources.tables.get_item(resources.settings.content_table, space.pk, change_set_sort_key(change_set_id))
     if row is None:
         raise NotFound("There is no such change set.")

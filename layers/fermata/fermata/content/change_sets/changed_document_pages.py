@@ -79,7 +79,13 @@ def read_changed_documents(
 
 
 def count_changed_models(resources: Resources, space: SpaceKey, change_set_id: str) -> dict[str, int]:
-    """Return how many documents of each model an open change set changes, by the ids of models."""
+    """Return how many documents of each model an open change set changes, by the ids of models.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        change_set_id: The change set, which is there.
+    """
     prefix = changed_documents_prefix(change_set_id)
     rows = resources.tables.query_items(
         resources.settings.content_table, space.pk, min_sk=prefix, max_sk=f"{prefix}~", attributes=("sk",)

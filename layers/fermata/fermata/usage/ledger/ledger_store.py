@@ -156,6 +156,7 @@ def is_ledger_row(row: Item) -> bool:
 
 
 def ledger_partition(tenant: str, turn: str) -> str:
+    """Return the partition of the ledger rows of a turn."""
     return f"t#{tenant}#turn#{turn}"
 
 
