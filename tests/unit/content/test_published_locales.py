@@ -111,3 +111,8 @@ def test_an_export_keeps_which_languages_are_drafts(resources: Resources, half_p
     content = read_document(resources, half_published, DocumentKey("post", "copy")).content
     assert content is not None
     assert (content.get_status("en").value, content.get_status("de").value) == ("published", "draft")
+
+
+def test_a_language_without_a_word_publishes_nothing() -> None:
+    content = DocumentContent(title="Geheim", status=ContentStatus.PUBLISHED, locales=PUBLISHED.locales | {"en": {}})
+    assert keep_published_locales(content.with_locale_status("de", ContentStatus.DRAFT)) is None

@@ -54,15 +54,33 @@ def test_what_is_no_page_is_refused(manager: ContentClient, query: str) -> None:
     assert manager.send("GET", f"{begin(manager, 'faq/a')}?{query}").status == 400
 
 
-def test_a_page_of_large_documents_ends_early(manager: ContentClient, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["", "limit=3&"])
+def test_a_page_of_large_documents_ends_early(
+    manager: ContentClient, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
     path = begin(manager, "faq/a", "faq/b", "faq/c")
     monkeypatch.setattr(changed_document_pages, "_MAX_PAGE_BYTES", 1)
     found, cursor = [], ""
     for _ in range(3):
-        page = manager.send("GET", f"{path}?limit=3{cursor}").body
+        page = manager.send("GET", f"{path}?{limit}{cursor}").body
         found += [one["id"] for one in page["documents"]]
-        cursor = f"&cursor={page.get('nextCursor')}"
-    assert (found, cursor) == (["a", "b", "c"], "&cursor=None")
+        cursor = f"cursor={page.get('nextCursor')}"
+    assert (found, cursor) == (["a", "b", "c"], "cursor=None")
+
+
+def test_a_page_of_deleted_documents_ends_with_what_they_said(
+    manager: ContentClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "c"):
+        said = {"id": name, "locales": {"data": {"text": "\u00e9" * 100}}}
+        assert manager.send("POST", "shop/main/documents/faq", said).status == 201
+    path = begin(manager)
+    for name in ("a", "c"):
+        assert manager.send("PATCH", f"{path}/documents/faq/{name}", {"deleted": True}).status == 200
+    monkeypatch.setattr(changed_document_pages, "_MAX_PAGE_BYTES", 1200)
+    page = manager.send("GET", f"{path}?limit=3").body
+    assert ([one["id"] for one in page["documents"]], page["nextCursor"]) == (["a"], "faq/a")
+    assert len(manager.send("GET", path).body["documents"]) == 2
 
 
 def test_who_sees_a_change_set_is_told_what_the_merge_and_the_discard_would_say(

@@ -76,3 +76,28 @@ def test_settings_with_a_preset_that_is_none_are_refused_where_they_are_written(
     assert (refused.status, "mediaVariants.banner.wide" in refused.body["error"]) == (400, True)
     path = begin_change_set(manager)
     assert manager.send("PATCH", f"{path}/documents/studio-project/main", settings).status == 400
+
+
+@pytest.mark.parametrize("door", ["new document", "import"])
+def test_settings_that_are_new_have_presets_that_are_some_by_every_door(manager: ContentClient, door: str) -> None:
+    new = {"id": "main", "locales": {"data": {"config": {"mediaVariants": {"banner": {"wide": {"width": 0}}}}}}}
+    if door == "import":
+        documents = [new | {"model": "studio-project"}]
+        item = manager.send("POST", "shop/main/import", {"documents": documents}).body["items"][0]
+        assert (item["outcome"], "mediaVariants.banner.wide" in item["error"]) == ("refused", True)
+    else:
+        refused = manager.send("POST", "shop/main/documents/studio-project", new)
+        assert (refused.status, "mediaVariants.banner.wide" in refused.body["error"]) == (400, True)
+
+
+def test_a_writer_restores_no_language_that_was_withdrawn_since(manager: ContentClient) -> None:
+    writer = ContentClient(manager.signer, ["ai.content.write"])
+    both = GERMAN | {"statuses": {"de": "published"}}
+    assert manager.send("PATCH", f"{POST}/news", both).status == 200
+    assert writer.send("POST", f"{POST}/news/versions/2/restore").status == 200, "what is published stays so"
+    assert manager.send("PATCH", f"{POST}/news", {"statuses": {"de": "draft"}}).status == 200
+    assert writer.send("POST", f"{POST}/news/versions/2/restore").status == 403
+    assert read_meta(manager) == {"de": "draft"}
+    assert writer.send("POST", f"{POST}/news/versions/1/restore").status == 200
+    assert manager.send("POST", f"{POST}/news/versions/2/restore").status == 200
+    assert read_meta(manager) == {}

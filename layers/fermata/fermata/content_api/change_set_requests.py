@@ -27,9 +27,10 @@ from fermata.content.documents.read_document import (
     read_write_basis,
     waits_for_review,
 )
+from fermata.content.media.project_presets import check_project_settings
 from fermata.content.space_access import may_read_content
 from fermata.content.space_members import require_membership
-from fermata.content_api.document_requests import apply_change, check_project_settings, list_added_sections
+from fermata.content_api.document_requests import apply_change, list_added_sections
 from fermata.content_api.publishing_right import (
     check_may_publish,
     check_may_publish_all,
@@ -72,28 +73,26 @@ def begin_space_change_set(context: RequestContext) -> Response:
 
 
 def show_change_set(context: RequestContext) -> Response:
-    """Respond with a change set, what the caller may do with it, and its documents: all of them, or a page."""
-    resources, space, name = context.resources, locate_space(context), context.path_parameters["changeSet"]
-    if "limit" in context.request.query:
-        change_set = read_change_set_alone(resources, space, name)
-        body = _show_page(context, space, change_set)
-    else:
-        contents = read_change_set(resources, space, name)
-        change_set = contents.change_set
-        body = {"documents": [document.to_view() for document in contents.documents]}
-    return Response(
-        200, {"changeSet": change_set.to_view(), "may": _list_decisions(context, space, change_set), **body}
-    )
+    """Respond with a change set, what the caller may do with it, and a page of its documents."""
+    space, name = locate_space(context), context.path_parameters["changeSet"]
+    change_set = read_change_set_alone(context.resources, space, name)
+    body = {"changeSet": change_set.to_view(), "may": _list_decisions(context, space, change_set)}
+    return Response(200, body | _show_page(context, space, change_set))
 
 
 def _show_page(context: RequestContext, space: SpaceKey, change_set: ChangeSet) -> dict[str, Any]:
-    """Return a page of the documents beside what they have begun with; with the first one, the number of each model."""
-    query, resources = context.request.query, context.resources
-    limit = read_integer_parameter(context.request, "limit", MAX_CHANGED_LISTED, maximum=MAX_CHANGED_LISTED)
+    """Return a page of the documents; with a limit, beside what they have begun with.
+
+    The first of several pages has the number of documents of each model.
+    """
+    query, resources, is_limited = context.request.query, context.resources, "limit" in context.request.query
+    limit = read_integer_parameter(context.request, "limit", 0, maximum=MAX_CHANGED_LISTED) if is_limited else None
     cursor, model = query.get("cursor", ""), query.get("model", "")
     page = ChangedDocumentPage(())
-    if change_set.status == "open" and limit:
-        page = read_changed_documents(resources, space, change_set.id, limit=limit, after=cursor, model=model)
+    if change_set.status == "open" and limit != 0:
+        page = read_changed_documents(
+            resources, space, change_set.id, limit=limit, after=cursor, model=model, has_bases=is_limited
+        )
     counts = {}
     if page.after and not cursor:
         counts = {"documentsByModel": count_changed_models(resources, space, change_set.id)}
@@ -139,7 +138,7 @@ def change_document_in_change_set(context: RequestContext) -> Response:
 
     added = list_added_sections(body)
     require_right_to_model(context, key.model)
-    check_project_settings(key, body)
+    check_project_settings(key, body.locales)
     check_may_publish(context, space, body.status, key)
     check_may_publish_locales(context, space, body.statuses, key)
     changed = change_in_change_set(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fermata.content.content_model import DEFINITION_LOCALE, META_MODEL
+from fermata.content.content_model import META_MODEL
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.change_document import (
     WrittenDocument,
@@ -29,7 +29,7 @@ from fermata.content.documents.read_document import (
     read_write_basis,
 )
 from fermata.content.media.asset_store import ASSET, require_asset_files
-from fermata.content.media.project_presets import parse_media_presets
+from fermata.content.media.project_presets import check_project_settings
 from fermata.content.model_store import restore_model
 from fermata.content.page_sections import list_section_models
 from fermata.content_api.publishing_right import (
@@ -104,6 +104,7 @@ def create_content_document(context: RequestContext) -> Response:
     count_body(context)
     model = context.path_parameters["model"]
     _refuse_models(context, model)
+    check_project_settings(DocumentKey(model, body.id or PROJECT_KEY.id), body.locales)
     check_may_publish(context, space, body.status, None)
     check_may_publish_locales(context, space, body.statuses, None)
     content, options = apply_change(DocumentContent(), body), read_options(context)
@@ -135,27 +136,13 @@ def change_content_document(context: RequestContext) -> Response:
     _refuse_models(context, key.model)
     check_may_publish(context, space, body.status, key)
     check_may_publish_locales(context, space, body.statuses, key)
-    check_project_settings(key, body)
+    check_project_settings(key, body.locales)
     options = read_options(context)._replace(section_models=list_added_sections(body))
 
     def change(content: DocumentContent) -> DocumentContent:
         return draft_further_locales(context, space, content, apply_change(content, body), body.statuses or ())
 
     return _respond(200, update_document(context.resources, space, key, make_author(context), change, options))
-
-
-def check_project_settings(key: DocumentKey, body: DocumentChange) -> None:
-    """Check what the settings of a project are to say of its presets of media, so that whoever writes it learns it.
-
-    Args:
-        key: The document that changes. Only the settings of a project are checked.
-        body: What changes.
-
-    Raises:
-        InvalidRequest: A preset is not defined as it should be.
-    """
-    if key == PROJECT_KEY:
-        parse_media_presets((body.locales or {}).get(DEFINITION_LOCALE, {}).get("config"))
 
 
 def delete_content_document(context: RequestContext) -> Response:
@@ -193,7 +180,10 @@ def restore_document_version(context: RequestContext) -> Response:
         version = read_document_version(context.resources, space, key, number)
         if key.model == ASSET:
             require_asset_files(context.resources, space, version)
-        check_may_publish(context, space, version.content.status if version.content else None, key)
+        if version.content:
+            check_may_publish(context, space, version.content.status, key)
+            published = filter(version.content.is_published_in, version.content.locales)
+            check_may_publish_locales(context, space, dict.fromkeys(published, ContentStatus.PUBLISHED), key)
         return _respond(200, restore_document(context.resources, space, key, number, author, options))
     return _respond(200, restore_model(context.resources, space, key.id, number, author, options))
 

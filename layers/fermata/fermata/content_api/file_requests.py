@@ -9,6 +9,7 @@ from fermata.content.files.parse_project import parse_project_files
 from fermata.content.files.project_files import FileTree, format_project_files
 from fermata.content.files.read_project import make_project, read_whole_space
 from fermata.content.files.write_project import write_project
+from fermata.content.media.project_presets import parse_media_presets
 from fermata.content_api.request_parts import count_body, count_content_bytes, locate_space, make_author
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.surrogates_and_infinities import to_storable_json
@@ -64,6 +65,7 @@ def import_files(context: RequestContext) -> Response:
     body, space = context.parse_body(ProjectImport), locate_space(context)
     count_body(context)
     project = parse_project_files(_read_files(context, body))
+    parse_media_presets(project.config)
     written = write_project(context.resources, space, project, make_author(context)._replace(source="import"))
     counts = {"written": written.written, "deleted": written.deleted, "models": written.models}
     return Response(200, {**counts, "ignored": list(project.ignored[:100])})

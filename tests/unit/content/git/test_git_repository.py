@@ -28,7 +28,7 @@ from tests.certificates import write_certificate
 from tests.git_server import GitServer, run_git, serve_git
 from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.unit.content.conftest import ADA
-from tests.unit.content.files.project_samples import make_tree, text_of
+from tests.unit.content.files.project_samples import CONFIG, make_tree, text_of
 
 SPACE = SpaceKey("bakery", "studio")
 OTHER_SPACE = SpaceKey("bakery", "copy")
@@ -307,6 +307,21 @@ def test_a_file_that_cannot_be_read_stops_a_pull_before_anything_is_changed(
     with pytest.raises(UnreadableFile, match=r"models/hero\.json"):
         pull_repository(resources, SPACE, ADA)
     assert read_answer(resources) == "Yes."
+
+
+def test_a_pull_takes_no_preset_that_is_none_but_leaves_one_that_was_there(
+    resources: Resources, server: GitServer, project: SpaceKey
+) -> None:
+    push(resources)
+    config = text_of(CONFIG | {"mediaVariants": {"banner": {"wide": {"width": 0}}}})
+    server.commit(change_answer(make_tree(), answer="No.") | {".contentrain/config.json": config})
+    with pytest.raises(InvalidRequest, match=r"mediaVariants\.banner\.wide"):
+        pull_repository(resources, SPACE, ADA)
+    assert read_answer(resources) == "Yes."
+    tree = make_tree() | {".contentrain/config.json": config}
+    write_project(resources, SPACE, parse_project_files(tree), ContentAuthor("ada", "import"))
+    pull_repository(resources, SPACE, ADA)
+    assert read_answer(resources) == "No."
 
 
 def test_a_repository_without_a_project_is_not_pulled(

@@ -35,6 +35,7 @@ from fermata.content.git.git_remote import (
     record_sync,
 )
 from fermata.content.git.merge_projects import MergedProject, merge_projects
+from fermata.content.media.project_presets import check_new_presets
 from fermata.domain.errors import Conflict, NotFound, ServiceUnavailable
 from fermata.domain.value_dataclass import value_dataclass
 from fermata.drivers.transport.http_connection import HttpConnection
@@ -268,13 +269,16 @@ def _merge_into_space(
 
     Raises:
         ContentMoved: Somebody has changed the space or synchronised it meanwhile; it has to be merged again.
+        InvalidRequest: The repository defines presets of media that are none.
     """
     whole = read_whole_space(resources, space)
-    merged = merge_with_repository(resources, remote, state, make_project(whole), prefer)
+    ours = make_project(whole)
+    merged = merge_with_repository(resources, remote, state, ours, prefer)
     if read_git_remote(resources, space).version != remote.version:
         raise ContentMoved  # another sync has ended, which was at another commit than this one
     if merged.conflicts:
         raise SyncConflict(merged.conflicts)
+    check_new_presets(ours.config, merged.project.config)
     importer = author._replace(source="import")
     written = write_project(resources, space, merged.project, importer, seen=whole)
     ignored = state.project.ignored if state.project else ()

@@ -13,6 +13,7 @@ from fermata.aws.resources import Resources
 from fermata.aws.workspace_subscription import require_plan_feature
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
+from fermata.content.documents.document import DocumentKey
 from fermata.content.documents.read_document import PROJECT_KEY, read_newest_version
 from fermata.content.media.variant_presets import MEDIA_PRESETS, PresetSize
 from fermata.domain.errors import InvalidRequest
@@ -65,6 +66,34 @@ def parse_media_presets(config: Any) -> dict[str, tuple[PresetSize, ...]]:
     if not isinstance(presets, dict) or len(presets) > MAX_OWN_PRESETS:
         raise InvalidRequest(f"'{PRESETS_MEMBER}' must be an object with at most {MAX_OWN_PRESETS} presets by name.")
     return {name: _parse_preset(name, sizes) for name, sizes in presets.items()}
+
+
+def check_project_settings(key: DocumentKey, locales: Mapping[str, Mapping[str, Any]] | None) -> None:
+    """Check what the settings of a project are to say of its presets of media, so that whoever writes it learns it.
+
+    Args:
+        key: The document that changes. Only the settings of a project are checked.
+        locales: What it is to say by locale; None for nothing else than before.
+
+    Raises:
+        InvalidRequest: A preset is not defined as it should be.
+    """
+    if key == PROJECT_KEY:
+        parse_media_presets((locales or {}).get(DEFINITION_LOCALE, {}).get("config"))
+
+
+def check_new_presets(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Check the presets of a project that comes from files. Those that it had already are no reason to refuse it.
+
+    Args:
+        before: The settings of the project until now.
+        after: Those that it is to have.
+
+    Raises:
+        InvalidRequest: A preset is not defined as it should be.
+    """
+    if after.get(PRESETS_MEMBER) != before.get(PRESETS_MEMBER):
+        parse_media_presets(after)
 
 
 def _parse_preset(name: str, sizes: Any) -> tuple[PresetSize, ...]:

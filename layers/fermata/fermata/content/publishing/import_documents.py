@@ -15,6 +15,7 @@ from fermata.content.documents.document import (
 )
 from fermata.content.documents.document_rows import BytesCounter, leave_uncounted
 from fermata.content.documents.read_document import WriteBasis, read_newest_version
+from fermata.content.media.project_presets import check_project_settings
 from fermata.content.model_store import put_model
 from fermata.content.page_sections import list_section_models
 from fermata.domain.errors import ApiError, InvalidRequest
@@ -138,6 +139,7 @@ def _import_document(
     def store() -> DocumentVersion:
         if key.model == META_MODEL:
             raise InvalidRequest("Models are imported as 'models'.")
+        check_project_settings(key, said["locales"])
         added = list_section_models(DocumentContent().model_copy(update=said))
         own = options._replace(section_models=added)
         return change_document(resources, space, key, author, decide, own).version

@@ -14,7 +14,7 @@ def keep_published_locales(content: DocumentContent) -> DocumentContent | None:
     """
     if content.status is not ContentStatus.PUBLISHED:
         return None
-    languages = [locale for locale in content.locales if locale != DEFINITION_LOCALE]
+    languages = [locale for locale, fields in content.locales.items() if fields and locale != DEFINITION_LOCALE]
     hidden = [one for one in languages if content.get_status(one) is not ContentStatus.PUBLISHED]
     if not hidden:
         return content

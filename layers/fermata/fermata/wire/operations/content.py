@@ -236,7 +236,7 @@ SHOW_CHANGE_SET = Operation(
     description="`may` says what the caller may do with it. With `limit`, a page of its documents is shown, each with "
     "`base`, the version that it has begun with, and on the first of several pages how many there are of each model.",
     parameters=(
-        make_integer_parameter("limit", "The greatest number of documents; all without it.", 0, 100),
+        make_integer_parameter("limit", "The greatest number of documents; without it, as many as fit.", 0, 100),
         RequestParameter("cursor", "`nextCursor` of the page before.", {"type": "string", "maxLength": 100}),
         RequestParameter("model", "Only documents of it.", {"type": "string", "maxLength": 40}),
     ),
