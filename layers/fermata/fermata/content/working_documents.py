@@ -19,6 +19,7 @@ from fermata.content.documents.change_document import (
     check_expected_version,
     store_under_new_id,
 )
+from fermata.content.documents.check_publication import draft_unpublished_locales
 from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_writes import ValueTaken
 from fermata.content.documents.read_document import WriteBasis, describe_missing_document, waits_for_review
@@ -72,7 +73,7 @@ class WorkingDocuments(DocumentsInWork):
         *section_models: str,
         effect_suffix: str = "",
     ) -> WrittenDocument:
-        """Change a document that exists.
+        """Change a document that exists. What a further language says is a draft, for who may not publish it.
 
         Args:
             key: The document.
@@ -88,7 +89,10 @@ class WorkingDocuments(DocumentsInWork):
         def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent:
             if before is None or before.content is None:
                 raise NotFound(describe_missing_document(key))
-            return change(before.content)
+            after = change(before.content)
+            if not self.is_reviewed:
+                return after
+            return draft_unpublished_locales(self.resources, self.space, before.content, after)
 
         return self.change(key, decide, section_models=section_models, effect_suffix=effect_suffix)
 

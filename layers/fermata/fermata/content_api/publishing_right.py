@@ -3,7 +3,12 @@
 from collections.abc import Collection, Mapping
 
 from fermata.content.content_space import SpaceKey
-from fermata.content.documents.check_publication import MAY_NOT_PUBLISH, check_publication, may_publish_freely
+from fermata.content.documents.check_publication import (
+    MAY_NOT_PUBLISH,
+    check_publication,
+    draft_unpublished_locales,
+    may_publish_freely,
+)
 from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey
 from fermata.content.documents.read_document import read_newest_version
 from fermata.content.space_access import is_reviewed
@@ -67,11 +72,6 @@ def draft_further_locales(
         after: What it is to say.
         named: Languages that get a status by themselves.
     """
-    further = [locale for locale in after.list_further_locales(before) if locale not in named]
-    if not further or after.status is not ContentStatus.PUBLISHED or not is_reviewed(context.caller):
+    if not is_reviewed(context.caller):
         return after
-    if may_publish_freely(context.resources, space):
-        return after
-    for locale in further:
-        after = after.with_locale_status(locale, ContentStatus.DRAFT)
-    return after
+    return draft_unpublished_locales(context.resources, space, before, after, named)

@@ -12,7 +12,7 @@ from fermata.content.change_sets.conversation_change_set import open_conversatio
 from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.change_document import create_document, update_document
-from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey
 from fermata.content.documents.read_document import PROJECT_KEY, read_document, read_newest_version
 from fermata.content.files.read_project import PROJECT_MODEL
 from fermata.content.media.asset_store import AssetTexts, store_asset
@@ -235,3 +235,16 @@ def test_a_repeated_deletion_says_again_where_it_waits(agent: ReviewedAgent) -> 
 def test_a_navigation_item_runs_no_script(agent: ReviewedAgent) -> None:
     refused = agent.call("cms_addNavigationItem", label="Offer", href="java\tscript:alert(1)", location="header")
     assert (refused.data["errorCode"], agent.waiting[0].documents) == ("VALIDATION_FAILED", 0)
+
+
+def test_what_is_said_in_a_further_language_is_a_draft_where_somebody_else_publishes(agent: ReviewedAgent) -> None:
+    resources = agent.resources
+    settings = {"config": {"workflow": "auto-merge"}}
+    update_document(resources, SPACE, PROJECT_KEY, AUTHOR, lambda content: content.with_fields("data", settings))
+    key = DocumentKey("post", "news")
+    said = DocumentContent(slug="news", title="News", status=ContentStatus.PUBLISHED, locales={"en": {"body": "Bread"}})
+    create_document(resources, SPACE, "post", AUTHOR, said, document_id="news")
+    agent.data("cms_updatePost", postSlug="news", localeCode="de", updates={"content": {"body": "Brot"}})
+    content = read_document(resources, SPACE, key).content
+    assert content is not None
+    assert [content.is_published_in(locale) for locale in ("en", "de")] == [True, False]

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from fermata.aws.resources import Resources
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
-from fermata.content.documents.document import ContentStatus, DocumentKey
+from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey
 from fermata.content.documents.read_document import (
     PROJECT_KEY,
     WriteBasis,
@@ -44,6 +44,30 @@ def check_publication(resources: Resources, space: SpaceKey, keys: Collection[Do
 def may_publish_freely(resources: Resources, space: SpaceKey) -> bool:
     """Return whether somebody who does not manage content may publish what was not published before."""
     return _is_free_to_publish(resources, space, read_write_basis(resources, space, []))
+
+
+def draft_unpublished_locales(
+    resources: Resources,
+    space: SpaceKey,
+    before: DocumentContent,
+    after: DocumentContent,
+    named: Collection[str] = (),
+) -> DocumentContent:
+    """Return a document as somebody stores it who does not manage content: what a further language says is a draft.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        before: What it said before.
+        after: What it is to say.
+        named: Languages that get a status by themselves.
+    """
+    further = [locale for locale in after.list_further_locales(before) if locale not in named]
+    if not further or after.status is not ContentStatus.PUBLISHED or may_publish_freely(resources, space):
+        return after
+    for locale in further:
+        after = after.with_locale_status(locale, ContentStatus.DRAFT)
+    return after
 
 
 def _is_free_to_publish(resources: Resources, space: SpaceKey, basis: WriteBasis) -> bool:
