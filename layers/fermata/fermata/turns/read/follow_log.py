@@ -205,10 +205,9 @@ class LogPoller:
         return entries
 
     def _get_heard_rows(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], Mapping[str, Any]]:
-        """Return the rows for which these followers wait, of which the poller was told."""
-        with self._changed:
-            heard = [follower for follower in followers if follower.next_number in follower.heard_rows]
-            return {follower.place: follower.heard_rows[follower.next_number] for follower in heard}
+        """Return the rows for which these followers wait, and that were told. One look needs no lock."""
+        rows = ((follower.place, follower.heard_rows.get(follower.next_number)) for follower in followers)
+        return {place: row for place, row in rows if row is not None}
 
     def _schedule_next_poll(self, follower: LogFollower, *, is_heard: bool, is_found: bool) -> None:
         """Look again at once for entries of which it was told; for others seldom while it hears of appends.
