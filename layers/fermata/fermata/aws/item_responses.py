@@ -32,7 +32,7 @@ def _take_items(response_dict: dict[str, Any], customized_response_dict: dict[st
         return
     try:
         members = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(members, dict):
         customized_response_dict.update(members)
