@@ -184,6 +184,17 @@ def test_a_change_set_shows_what_it_changes_and_whose_values_count_is_asked(cons
     change_set = space.send("POST", sets, {"title": "Winter menu"})["changeSet"]["id"]
     ours = {"locales": {"en": {"title": "Winter stew"}}}
     space.send("PATCH", f"{sets}/{change_set}/documents/recipe/{recipe['id']}", ours)
+    page = open_part(console, space, f"documents/recipe/{recipe['id']}")
+    review = {"error": "Make yours in a change set.", "code": "reviewRequired"}
+    page.route(
+        f"**/main/documents/recipe/{recipe['id']}",
+        lambda route: route.fulfill(status=403, json=review) if route.request.method == "PATCH" else route.fallback(),
+    )
+    page.get_by_label("servings").first.fill("4")
+    page.get_by_role("button", name="Save").click()
+    link = page.locator(".form-problem-place").get_by_role("link", name="Winter menu")
+    expect(link).to_have_attribute("href", f"#/content/{space.name}/main/change-sets/{change_set}")
+    expect(page.get_by_label("title · required").first).to_have_value("Winter stew")
     space.change(recipe, locales={"en": {"title": "Summer stew"}})
     page = open_part(console, space, "change-sets")
     page.get_by_role("link", name="Winter menu").click()
@@ -193,7 +204,7 @@ def test_a_change_set_shows_what_it_changes_and_whose_values_count_is_asked(cons
     expect(page.get_by_role("alert")).to_contain_text("Summer stew")
     page.get_by_role("button", name="Merge, and keep what is here").click()
     expect(page.get_by_text("merged", exact=True)).to_be_visible()
-    assert space.read(recipe)["locales"]["en"] == {"title": "Winter stew"}
+    assert space.read(recipe)["locales"]["en"] == {"title": "Winter stew", "servings": 4}
 
 
 def test_what_the_assistant_creates_shows_at_once(console: ConsolePage, space: Space) -> None:

@@ -5,6 +5,8 @@ import { test } from "node:test";
 import { listDifferences } from "../../console/src/content/content-difference.js";
 import { listLimits } from "../../console/src/content/field-limits.js";
 import { makeImageStore } from "../../console/src/content/image-store.js";
+import { drawDocumentId, findSingleId } from "../../console/src/content/new-document.js";
+import { ReviewStore } from "../../console/src/content/review-store.js";
 import { findRefusal, UploadQueue } from "../../console/src/content/upload-queue.js";
 import { compareLines } from "../../console/src/content/line-difference.js";
 import { toLines } from "../../console/src/content/value-lines.js";
@@ -252,6 +254,84 @@ test("images wait in one change set where changes are reviewed, and in another o
   status = 402;
   await assert.rejects(makeImageStore(content, "set", AbortSignal.abort())({ name: "d" }), /plan/);
   assert.equal(begun, 2);
+});
+
+/** Change sets as the service keeps them: `sets` has their documents. @param {any[]} sets */
+function fakeChangeSets(sets) {
+  const sent = [];
+  const setOf = (id) => sets.find((one) => one.id === id);
+  const changeSets = {
+    fault: undefined,
+    list: async () => sets.map(({ held, ...one }) => ({ own: true, status: "open", ...one, documents: held.length })),
+    page: async (id, { cursor = "0", model }) => {
+      const own = setOf(id).held.filter((one) => one.model === model);
+      const [at, next] = [Number(cursor), Number(cursor) + 1]; // pages of one document
+      return { documents: own.slice(at, next), ...(own.length > next && { nextCursor: String(next) }) };
+    },
+    begin: async ({ title }) => {
+      sets.unshift({ id: `new ${sets.length}`, title, held: [] });
+      return sets[0];
+    },
+    change: async (id, model, document, change) => {
+      sent.push(`${id} ${model}/${document} ${change.title}`);
+      if (changeSets.fault) throw Object.assign(new Error("no"), { status: changeSets.fault });
+      return { id: document, ...change };
+    },
+    discard: async (id) => sent.push(`discard ${id}`),
+  };
+  return { changeSets, sent };
+}
+
+test("a change that is reviewed goes to one's own open change set that has the document", async () => {
+  const rye = { model: "recipe", id: "rye" };
+  const { changeSets, sent } = fakeChangeSets([
+    { id: "deletes", held: [{ ...rye, deleted: true }] },
+    { id: "another's", own: false, held: [rye] },
+    { id: "merged", status: "merged", held: [rye] },
+    { id: "other documents", held: [{ model: "faq", id: "rye" }, { model: "recipe", id: "cake" }] },
+    { id: "hers", held: [{ model: "recipe", id: "cake" }, rye] },
+    { id: "older", held: [rye] },
+  ]);
+  const store = new ReviewStore({ changeSets }, "recipe");
+  const { changeSet, document } = await store.store("rye", { title: "Dark rye" }, "Rye");
+  assert.deepEqual([changeSet.id, document.title], ["hers", "Dark rye"]);
+  changeSets.list = () => assert.fail("It is known by now.");
+  await store.store("rye", { title: "Rye" }, "Rye");
+  assert.deepEqual(sent, ["hers recipe/rye Dark rye", "hers recipe/rye Rye"]);
+});
+
+test("without one, a change set is begun, and discarded if the change is refused", async () => {
+  const { changeSets, sent } = fakeChangeSets([]);
+  const store = new ReviewStore({ changeSets }, "recipe");
+  const save = (title) => store.store("rye", { title }, "😀".repeat(600));
+  changeSets.fault = 400;
+  await assert.rejects(save("a"), /no/);
+  changeSets.fault = 503; // it may have been stored all the same
+  await assert.rejects(save("b"), /no/);
+  changeSets.fault = undefined;
+  const { changeSet } = await save("c");
+  assert.ok(changeSet.title.includes("😀") && [...changeSet.title].length <= 500);
+  changeSets.fault = 409; // somebody has merged it
+  await assert.rejects(save("d"), /no/);
+  changeSets.fault = undefined;
+  await save("e");
+  const expected = ["new 0 a", "discard new 0", "new 1 b", "new 1 c", "new 1 d", "new 2 e"];
+  assert.deepEqual(
+    sent.map((one) => one.replace("recipe/rye ", "")),
+    expected,
+  );
+});
+
+test("an id that is drawn here can be one of a document, and later ones are greater", () => {
+  const first = drawDocumentId(1_800_000_000_000);
+  const ids = [first, drawDocumentId(1_800_000_001_000), drawDocumentId(1_800_000_001_000)];
+  assert.ok(ids.every((id) => /^[0-9a-f]{24}$/.test(id)));
+  assert.ok(ids[0] < ids[1] && ids[0] < ids[2] && ids[1] !== ids[2]);
+  const kinds = ["singleton", "dictionary", "collection", "page"];
+  assert.deepEqual(
+    kinds.map((kind) => findSingleId({ kind })),
+    ["main", "main", undefined, undefined],
+  );
 });
 
 test("a list is compared by item, an object by member, and a text with markup by block", () => {

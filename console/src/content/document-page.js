@@ -4,9 +4,10 @@ import { announce, askInDialog, h, lockWhile, problemView, showLoaded } from "..
 import { words } from "../words/index.js";
 import { DocumentForm } from "./document-form.js";
 import { showVersions } from "./document-versions.js";
-import { NEW_DOCUMENT } from "./new-document.js";
+import { drawDocumentId, findSingleId, NEW_DOCUMENT } from "./new-document.js";
 import { makeReadOnly } from "./read-only-form.js";
 import { refreshRegularly } from "./refresh.js";
+import { ReviewStore } from "./review-store.js";
 import { closedPartView } from "./space-rights.js";
 
 /** @import { SpaceView } from "./space-page.js" */
@@ -35,7 +36,12 @@ export function showDocument(target, view, model, id, locale) {
 class DocumentPage {
   /** @type {DocumentForm | undefined} */
   #form;
+  /** @type {any[]} */
+  #models = [];
   #isDeleted = false;
+  #review;
+  /** Whether the form shows the document as it is in a change set. */
+  #isInReview = false;
 
   /** @param {SpaceView} view @param {string} model @param {string} id @param {string} [locale] */
   constructor(view, model, id, locale) {
@@ -43,6 +49,7 @@ class DocumentPage {
     this.model = model;
     this.id = id;
     this.locale = locale;
+    this.#review = new ReviewStore(view.content, model);
     this.body = h("div");
     this.versions = h("section");
     this.element = h("div", {}, this.body, this.versions);
@@ -54,7 +61,7 @@ class DocumentPage {
     await showLoaded(
       this.body,
       () => Promise.all([this.#readModels(options), this.#read()]),
-      ([models, document]) => (untouched?.isChanged() ? this.#tell(untouched) : this.#show(models, document)),
+      ([models, document]) => (untouched?.isChanged() ? this.#tell(untouched) : this.#showStored(models, document)),
     );
     if (!this.#isNew) await this.#loadVersions();
   }
@@ -77,7 +84,7 @@ class DocumentPage {
 
   /** @returns {Promise<any>} The document; undefined if it was deleted. */
   async #read() {
-    if (this.#isNew) return { ...BLANK, id: crypto.randomUUID() }; // with which the ids of a page's sections begin
+    if (this.#isNew) return { ...BLANK, id: drawDocumentId() }; // with which the ids of a page's sections begin
     const { content, context } = this.view;
     try {
       return await content.documents.get(this.model, this.id, { signal: context.signal });
@@ -98,10 +105,10 @@ class DocumentPage {
     return showVersions(this.versions, this.view, this.model, this.id, () => this.load());
   }
 
-  /** Show what others have changed, unless something is changed here. */
+  /** Show what others have changed, unless something is changed here, or shown as it is in a change set. */
   async refresh() {
     const form = this.#form;
-    if (this.#isNew || (!form && !this.#isDeleted)) return;
+    if (this.#isNew || this.#isInReview || (!form && !this.#isDeleted)) return;
     const document = await this.#read().catch(() => undefined);
     if (!document || form !== this.#form || document.version === form?.document.version) return;
     if (form?.element.hasAttribute("aria-busy")) return; // what is stored is shown, or what stands against it
@@ -111,22 +118,32 @@ class DocumentPage {
 
   /** @param {DocumentForm} form */
   #tell(form) {
-    form.tellChangedMeanwhile(() => this.load());
+    const open = () => {
+      location.hash = this.view.linkTo("documents", this.model, form.document.id);
+    };
+    form.tellChangedMeanwhile(this.#isNew ? open : () => this.load());
   }
 
   /** @param {any[]} models @param {any} document */
-  #show(models, document) {
+  #showStored(models, document) {
+    this.#models = models;
+    this.#review = new ReviewStore(this.view.content, this.model);
+    this.#isInReview = false;
     this.#isDeleted = document === undefined;
-    if (this.#isDeleted) {
-      this.#form = undefined;
-      return h("p", { class: "problem", role: "status" }, words.content.document.deleted);
-    }
+    if (!this.#isDeleted) return this.#show(document);
+    this.#form = undefined;
+    return h("p", { class: "problem", role: "status" }, words.content.document.deleted);
+  }
+
+  /** @param {any} document */
+  #show(document) {
+    const models = this.#models;
     const model = models.find(({ id }) => id === this.model) ?? { id: this.model, kind: "collection", fields: {} };
     const form = new DocumentForm(document, model, models, this.view.locales, this.locale);
     this.#form = form;
     const mayWrite = this.view.may.has("write");
     const onclick = () => this.#remove(document);
-    const remove = mayWrite && h("button", { type: "button", class: "button", onclick }, words.remove);
+    const remove = mayWrite && !this.#isNew && h("button", { type: "button", class: "button", onclick }, words.remove);
     if (!mayWrite) makeReadOnly(form.element);
     form.element.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -143,31 +160,67 @@ class DocumentPage {
 
   /** @param {DocumentForm} form */
   async #save(form) {
+    const wasInReview = this.#isInReview;
     try {
       const change = form.readChange();
-      if (!this.#isNew && !Object.keys(change).length) {
+      if ((!this.#isNew || wasInReview) && !Object.keys(change).length) {
         announce(words.content.document.unchanged);
         return;
       }
-      const store = () => this.#store(form.document, change);
-      if (await lockWhile(form.element, store)) announce(words.content.document.saved);
+      if (!(await lockWhile(form.element, () => this.#store(form, change)))) return;
+      announce(this.#isInReview ? words.content.review.stored : words.content.document.saved);
     } catch (error) {
-      if (/** @type {any} */ (error).status === 412) this.#tell(form);
-      else form.tell(problemView(error), /** @type {any} */ (error).details?.problems);
+      const { status, details } = /** @type {any} */ (error);
+      const isMeanwhile = status === 412 || (wasInReview && status === 409); // its change set was merged or discarded
+      if (isMeanwhile) this.#tell(form);
+      else form.tell(problemView(error), details?.problems);
     }
   }
 
-  /** @param {any} document @param {any} change */
-  async #store({ id, version }, change) {
+  /** @param {DocumentForm} form @param {any} change */
+  async #store(form, change) {
+    if (this.#isInReview) return this.#storeForReview(form, change);
     const { content, linkTo } = this.view;
-    if (this.#isNew) {
-      const named = change.locales?.data?.sections ? { ...change, id } : change;
-      const { document } = await content.documents.create(this.model, named);
-      location.hash = linkTo("documents", this.model, document.id);
-      return;
+    const { id, version } = form.document;
+    try {
+      if (this.#isNew) {
+        const own = findSingleId(form.model) ?? (change.locales?.data?.sections && id);
+        const { document } = await content.documents.create(this.model, own ? { ...change, id: own } : change);
+        location.hash = linkTo("documents", this.model, document.id);
+        return;
+      }
+      await content.documents.update(this.model, this.id, change, { ifVersion: version });
+    } catch (error) {
+      if (/** @type {any} */ (error).code !== "reviewRequired") throw error;
+      return this.#storeForReview(form, change);
     }
-    await content.documents.update(this.model, this.id, change, { ifVersion: version });
     await this.load();
+  }
+
+  /** Store a change in a change set, and show the document as it is there. @param {DocumentForm} form @param {any} change */
+  async #storeForReview({ document, model }, change) {
+    const id = this.#isNew ? (findSingleId(model) ?? document.id) : this.id;
+    const name = this.#nameOf(change.title ?? document.title, model);
+    const stored = await this.#review.store(id, change, name);
+    this.#isInReview = true;
+    const shown = { ...stored.document, version: document.version };
+    await showLoaded(
+      this.body,
+      async () => shown,
+      () => this.#show(shown),
+    );
+    this.#form?.tell(this.#reviewNote(stored.changeSet));
+  }
+
+  /** @param {string} title @param {any} model */
+  #nameOf(title, model) {
+    return title || (this.#isNew ? model.title || model.id : this.id);
+  }
+
+  /** @param {any} changeSet */
+  #reviewNote({ id, title }) {
+    const link = h("a", { href: this.view.linkTo("change-sets", id) }, title || words.content.changeSets.untitled);
+    return h("p", { class: "quiet-text" }, words.content.review.storedText, " ", link);
   }
 
   /** @param {any} document */

@@ -124,6 +124,12 @@ export const CONTENT_DE = {
       unique: "Kein anderes Dokument darf dasselbe haben.",
       required: "nötig",
     },
+    review: {
+      title: (name) => `Änderung an „${name}“`,
+      stored: "In einem Änderungspaket gespeichert, das auf eine Prüfung wartet.",
+      storedText:
+        "Änderungen werden hier geprüft. Ihre ist in einem Änderungspaket gespeichert und gilt, sobald es übernommen ist. Das Formular zeigt das Dokument, wie es darin steht. Zum Änderungspaket:",
+    },
     difference: {
       none: "Kein Unterschied.",
       before: "vorher",

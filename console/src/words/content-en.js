@@ -123,6 +123,12 @@ export const CONTENT_EN = {
       unique: "No other document may have the same.",
       required: "required",
     },
+    review: {
+      title: (/** @type {string} */ name) => `Change of “${name}”`,
+      stored: "Stored in a change set, which waits for a review.",
+      storedText:
+        "Changes are reviewed here. Yours is stored in a change set, and counts once that is merged. The form shows the document as it is in it. Look at the change set:",
+    },
     difference: {
       none: "No difference.",
       before: "before",

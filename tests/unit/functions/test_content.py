@@ -326,6 +326,8 @@ def test_changes_of_writers_wait_in_change_sets_where_the_workflow_is_review(
         writer.send("DELETE", f"{PAGES}/about"),
     ]
     assert {(one.status, one.body["code"]) for one in refused} == {(403, "reviewRequired")}
+    stale = writer.send("PATCH", f"{PAGES}/about", {"title": "Hers"}, if_match='"9"')
+    assert stale.status == 412, "It would not wait as somebody has seen it."
     name = writer.send("POST", "shop/main/change-sets", {"title": "Hers"}).body["changeSet"]["id"]
     path = f"shop/main/change-sets/{name}"
     assert writer.send("PATCH", f"{path}/documents/page/about", {"title": "Hers"}).status == 200
@@ -417,6 +419,9 @@ def test_changes_of_others_that_wait_are_discarded_by_who_may_merge_them(
         return f"shop/main/change-sets/{writer.send('POST', 'shop/main/change-sets', {}).body['changeSet']['id']}"
 
     waiting = begin()
+    for headers, own in (({}, True), (bob, False)):
+        listed = writer.send("GET", "shop/main/change-sets", **headers).body["changeSets"]
+        assert [one["own"] for one in listed] == [own]
     refused = writer.send("DELETE", waiting, **bob)
     assert (refused.status, "are discarded by who has ai.content.review" in refused.body["error"]) == (403, True)
     assert writer.send("GET", waiting).body["changeSet"]["status"] == "open"

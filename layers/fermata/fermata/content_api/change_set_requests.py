@@ -56,10 +56,12 @@ from fermata.wire.operations.content import CAN_DECIDE
 
 
 def list_space_change_sets(context: RequestContext) -> Response:
-    """Respond with the change sets of a space."""
+    """Respond with the change sets of a space, and which of them the caller has begun."""
     space = locate_space(context)
     read_space(context.resources, space)
-    return Response(200, {"changeSets": [one.to_view() for one in list_change_sets(context.resources, space)]})
+    listed = list_change_sets(context.resources, space)
+    views = [one.to_view() | {"own": one.user == context.caller.user} for one in listed]
+    return Response(200, {"changeSets": views})
 
 
 def begin_space_change_set(context: RequestContext) -> Response:

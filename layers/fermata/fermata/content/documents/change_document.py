@@ -135,10 +135,10 @@ def _try_change(
     basis = read_write_basis(resources, space, models, effect_key=options.effect_key)
     if basis.effect is not None:
         return read_made_change(resources, space, basis.effect)
+    live = None if before is None or before.is_deleted else before
+    check_expected_version(live, options.expected_version)  # before it is sent to a change set (decision 0682)
     if options.is_reviewed and waits_for_review(resources, space, basis):
         raise ReviewRequired
-    live = None if before is None or before.is_deleted else before
-    check_expected_version(live, options.expected_version)
     content = measure_asset(resources, space, key, live.content if live else None, decide(live, basis))
     if content is not None and live is not None and content == live.content:
         return WrittenDocument(live)

@@ -167,7 +167,7 @@ class VersionListResponse(ResponseModel):
 class ChangeSetView(ResponseModel):
     """A change set. `documents` counts what it changes, `models` how many of them are models.
 
-    `branch` is its name in the studio; empty for none.
+    `branch` is its name in the studio; empty for none. In a list, `own` says whether the caller has begun it.
     """
 
     id: str
@@ -181,6 +181,7 @@ class ChangeSetView(ResponseModel):
     changed_at: str
     closed_at: str
     user: str
+    own: bool | None = None
 
 
 class ChangedDocumentView(ResponseModel):
