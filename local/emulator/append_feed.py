@@ -1,7 +1,8 @@
 """Tell listeners of each entry that a turn log grows by, so that readers on this machine need not poll for it.
 
 `GET /_fermata/appends` streams the row of each entry that was written, as DynamoDB's JSON on one line, after an empty
-line that says that nothing is missed from then on (decisions 0167 and 0656).
+line that says that nothing is missed from then on (decisions 0167 and 0656). A listener that is too slow gets another
+empty line in the place of what it has not read.
 """
 
 import asyncio
@@ -10,12 +11,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from local.emulator.snapshots import App
+from local.emulator.copy_page import App
 
 FEED_PATH = "/_fermata/appends"
 WRITE_OPERATIONS = ("PutItem", "TransactWriteItems")
 LOG_ENTRY_PUT = re.compile(r'"Item":\s*(?=\{"pk":\s*\{"S":\s*"[^"]+"\},\s*"sk":\s*\{"S":\s*"e#\d+")')
 """Before the row of an entry, whose sort key is a number. Within a text the quotes would be escaped."""
+MAX_WAITING_LINES = 1_000
+"""That a listener has not read yet."""
+NOTHING_MISSED = b"\n"
 OK = 200
 _decoder = json.JSONDecoder()
 
@@ -55,10 +59,10 @@ class AppendFeed:
             return
         for row in find_entry_rows(body.decode()):
             for listener in self._listeners:
-                listener.put_nowait(row.encode() + b"\n")
+                _tell(listener, row.encode() + b"\n")
 
     async def _stream_appends(self, receive: Any, send: Any) -> None:
-        listener: asyncio.Queue[bytes] = asyncio.Queue()
+        listener: asyncio.Queue[bytes] = asyncio.Queue(MAX_WAITING_LINES)
         self._listeners.add(listener)
         sending = asyncio.create_task(_send_lines(listener, send))
         try:
@@ -76,9 +80,18 @@ def find_entry_rows(body: str) -> Iterator[str]:
         yield body[put.end() : end]
 
 
+def _tell(listener: "asyncio.Queue[bytes]", line: bytes) -> None:
+    """Tell a listener a line. Behind an empty one it polls for what came before, also for what is dropped here."""
+    if listener.full():
+        while not listener.empty():
+            listener.get_nowait()
+        listener.put_nowait(NOTHING_MISSED)
+    listener.put_nowait(line)
+
+
 async def _send_lines(listener: "asyncio.Queue[bytes]", send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
-    await send({"type": "http.response.body", "body": b"\n", "more_body": True})
+    await send({"type": "http.response.body", "body": NOTHING_MISSED, "more_body": True})
     while True:
         await send({"type": "http.response.body", "body": await listener.get(), "more_body": True})
 

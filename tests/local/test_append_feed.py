@@ -1,6 +1,9 @@
 """Check that the emulator tells of each entry that is appended to a turn log, as it is stored."""
 
+import asyncio
+import functools
 import queue
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +12,8 @@ from botocore.exceptions import ClientError
 
 from fermata.content.documents.document_rows import effect_sort_key
 from local.aws_clients import get_client
+from local.emulator import append_feed
+from local.emulator.append_feed import FEED_PATH
 from local.front_door.append_listener import listen_for_appends
 from local.processes import EmulatorProcess
 from tests.local.emulator_lab import EmulatorLab
@@ -67,3 +72,56 @@ def test_a_listener_hears_of_each_entry_that_was_written_and_of_no_other_row(
     put(lab, "last", "e#000001")
     told_next = hearer.heard.get(timeout=BACKSTOP_SECONDS)
     assert told_next == build_row("last", "e#000001"), "nothing else was told of meanwhile"
+
+
+def test_a_listener_that_is_too_slow_is_told_of_a_gap_in_the_place_of_what_it_has_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(append_feed, "MAX_WAITING_LINES", 3)
+    assert asyncio.run(asyncio.wait_for(read_slowly(rows=6), BACKSTOP_SECONDS)) == [b"\n", b"0", b"\n", b"4", b"5"]
+
+
+async def read_slowly(rows: int) -> list[bytes]:
+    """Return the lines, with the numbers in the place of rows, that reach a listener who reads the first row late."""
+    told: list[bytes] = []
+    begun, is_read, told_last, gone = (asyncio.Event() for _ in range(4))
+
+    async def answer(_scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200})
+
+    async def hear(message: Any) -> None:
+        line = message.get("body")
+        if line is None:
+            return
+        number = re.search(rb"e#0*(\d+)", line)
+        told.append(number[1] if number else line)
+        if len(told) == 1:
+            return
+        begun.set()
+        await is_read.wait()
+        if told[-1] == str(rows - 1).encode():
+            told_last.set()
+
+    async def disconnect() -> Any:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def drop(_message: Any) -> None:
+        pass
+
+    feed = append_feed.AppendFeed(answer)
+    listening = asyncio.create_task(feed({"type": "http", "path": FEED_PATH}, disconnect, hear))
+    await asyncio.sleep(0)  # it is listening
+    headers = [(b"x-amz-target", b"DynamoDB_20120810.PutItem")]
+    for number in range(rows):
+        body = f'{{"Item": {{"pk": {{"S": "one"}}, "sk": {{"S": "e#{number:06d}"}}}}}}'.encode()
+        receive = functools.partial(asyncio.sleep, 0, {"type": "http.request", "body": body})
+        await feed({"type": "http", "path": "/", "headers": headers}, receive, drop)
+        if number == 0:
+            await begun.wait()
+    is_read.set()
+    await told_last.wait()
+    gone.set()
+    await listening
+    return told

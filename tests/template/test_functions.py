@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.settings import Settings
+from fermata.content.media.sweep_media import DEAD_SWEEP_SECONDS
 from tests.template.templates import ROOT, Template, function_of_alias, resources_of_type
 
 PROMISED = {
@@ -83,6 +84,10 @@ def test_only_the_stream_function_has_the_web_adapter(functions: dict[str, Templ
 def test_a_round_and_a_stream_have_fifteen_minutes(functions: dict[str, Template]) -> None:
     assert functions["RoundFunction"]["Timeout"] == 900
     assert functions["StreamFunction"]["Timeout"] == 900
+
+
+def test_a_sweep_that_is_taken_for_dead_has_been_stopped(functions: dict[str, Template]) -> None:
+    assert functions["PurgeFunction"]["Timeout"] + 60 <= DEAD_SWEEP_SECONDS
 
 
 def test_a_function_behind_the_api_ends_before_api_gateway_gives_up(functions: dict[str, Template]) -> None:

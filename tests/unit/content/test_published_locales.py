@@ -15,7 +15,9 @@ from fermata.content.publishing.delivery_token import DeliveryGrant, DeliveryMod
 from fermata.content.publishing.export_space import export_documents, export_html
 from fermata.content.publishing.import_documents import import_content
 from fermata.content.publishing.published_locales import keep_published_locales
+from fermata.content_api.document_requests import apply_change
 from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.wire.bodies.content_requests import DocumentChange
 from tests.unit.content.conftest import ADA
 
 NEWS = DocumentKey("post", "news")
@@ -116,3 +118,14 @@ def test_an_export_keeps_which_languages_are_drafts(resources: Resources, half_p
 def test_a_language_without_a_word_publishes_nothing() -> None:
     content = DocumentContent(title="Geheim", status=ContentStatus.PUBLISHED, locales=PUBLISHED.locales | {"en": {}})
     assert keep_published_locales(content.with_locale_status("de", ContentStatus.DRAFT)) is None
+
+
+def test_a_document_is_published_as_long_as_one_of_its_languages_is() -> None:
+    half = PUBLISHED.with_locale_status("de", ContentStatus.DRAFT)
+    assert half.with_settled_status() == half
+    gone = apply_change(half, DocumentChange(locales={"en": {"excerpt": None}}, status="published"))
+    assert (gone.status, gone.get_status("de")) == (ContentStatus.DRAFT, ContentStatus.DRAFT)
+    archived = half.with_locale_status("en", ContentStatus.ARCHIVED)
+    assert (archived.status, archived.get_status("de")) == (ContentStatus.ARCHIVED, ContentStatus.DRAFT)
+    shared = DocumentContent(status=ContentStatus.PUBLISHED, locales={"data": {"category": "bakery"}})
+    assert shared.with_settled_status() == shared, "what is not translated"

@@ -1,6 +1,7 @@
 """A space is looked at once a day: stale change sets, dead commits, files of images that nobody has any more."""
 
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from fermata.content.change_sets.merge_change_set import merge_change_set
 from fermata.content.content_space import ContentSpace, SpaceKey, mark_space_deleted
 from fermata.content.documents import document_commit, staged_commit
 from fermata.content.documents.change_document import create_document, delete_document
-from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.document import DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.document_history import restore_document
 from fermata.content.media import sweep_media
 from fermata.content.media.asset_store import AssetTexts, require_asset_files, store_asset
@@ -157,9 +158,19 @@ def test_images_that_wait_in_a_change_set_keep_their_files_and_unfinished_ones_d
     assert len({key.split("/")[-2] for key in list_files(resources, space)}) == 1
 
 
-@pytest.mark.parametrize("are_files_gone", [False, True])
-def test_an_image_whose_files_are_being_deleted_is_stored_when_a_sweep_has_ended_that(
+def delete_and_die(
     resources: Resources, space: SpaceKey, clock: TestClock, monkeypatch: pytest.MonkeyPatch, *, are_files_gone: bool
+) -> DocumentVersion:
+    """Return an image that was deleted long ago, and whose sweep has died before or after it deleted the files."""
+    version = store_asset(WorkingDocuments(resources, space, ADA), make_image(40), TEXTS).version
+    delete_document(resources, space, version.key, ADA)
+    sweep_after(resources, clock, 1)
+    die_while_deleting(resources, clock, monkeypatch, are_files_gone=are_files_gone)
+    return version
+
+
+def die_while_deleting(
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, *, are_files_gone: bool = False
 ) -> None:
     delete_folder = resources.blobs.delete_folder
 
@@ -168,19 +179,56 @@ def test_an_image_whose_files_are_being_deleted_is_stored_when_a_sweep_has_ended
             delete_folder(folder)
         raise SystemExit(1)
 
-    documents = WorkingDocuments(resources, space, ADA)
-    version = store_asset(documents, make_image(40), TEXTS).version
-    delete_document(resources, space, version.key, ADA)
-    sweep_after(resources, clock, 1)
     with monkeypatch.context() as dying:
         dying.setattr(type(resources.blobs), "delete_folder", die)
         with pytest.raises(SystemExit):
             sweep_after(resources, clock, 31)
+
+
+@pytest.mark.parametrize("are_files_gone", [False, True])
+def test_an_image_whose_files_are_being_deleted_is_stored_when_a_sweep_has_ended_that(
+    resources: Resources, space: SpaceKey, clock: TestClock, monkeypatch: pytest.MonkeyPatch, *, are_files_gone: bool
+) -> None:
+    documents = WorkingDocuments(resources, space, ADA)
+    delete_and_die(resources, space, clock, monkeypatch, are_files_gone=are_files_gone)
     with pytest.raises(ServiceUnavailable, match="being deleted"):
         store_asset(documents, make_image(40), TEXTS)
     sweep_after(resources, clock, 1)
     assert store_asset(documents, make_image(40), TEXTS).is_new
     assert len(list_files(resources, space)) == 2
+
+
+def test_an_image_whose_sweep_is_dead_is_stored_at_once_and_restored_no_more(
+    resources: Resources, space: SpaceKey, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = WorkingDocuments(resources, space, ADA)
+    version = delete_and_die(resources, space, clock, monkeypatch, are_files_gone=False)
+    clock.advance(sweep_media.DEAD_SWEEP_SECONDS - 1)
+    with pytest.raises(ServiceUnavailable, match="being deleted"):
+        require_asset_files(resources, space, version)
+    clock.advance(1)
+    with pytest.raises(Gone, match="Upload it again"):
+        require_asset_files(resources, space, version)
+    assert store_asset(documents, make_image(40), TEXTS).is_new
+    sweep_after(resources, clock, 31)
+    assert len(list_files(resources, space)) == 2
+
+
+def test_an_image_is_not_taken_from_a_sweep_that_goes_on_where_a_dead_one_has_stopped(
+    resources: Resources, space: SpaceKey, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete_and_die(resources, space, clock, monkeypatch, are_files_gone=False)
+    is_dead = sweep_media._is_sweep_dead
+
+    def look_and_sweep(*arguments: Any) -> bool:
+        found = is_dead(*arguments)
+        die_while_deleting(resources, clock, monkeypatch)
+        return found
+
+    monkeypatch.setattr(sweep_media, "_is_sweep_dead", look_and_sweep)
+    clock.advance(sweep_media.DEAD_SWEEP_SECONDS)
+    with pytest.raises(ServiceUnavailable, match="being deleted"):
+        store_asset(WorkingDocuments(resources, space, ADA), make_image(40), TEXTS)
 
 
 def test_an_image_that_is_used_again_in_the_last_moment_keeps_its_files(

@@ -200,7 +200,7 @@ def apply_change(content: DocumentContent, body: DocumentChange) -> DocumentCont
     changed = content.model_copy(update={name: value for name, value in own.items() if value is not None})
     for locale, fields in (body.locales or {}).items():
         changed = changed.with_fields(locale, to_storable_json(fields))
-    return changed.with_statuses(body.status, body.statuses or {})
+    return changed.with_statuses(body.status, body.statuses or {}).with_settled_status()
 
 
 def _refuse_models(context: RequestContext, model: str) -> None:

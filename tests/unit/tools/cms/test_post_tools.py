@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from fermata.content.documents.change_document import update_document
+from fermata.content.documents.document import DocumentKey
+from fermata.content.documents.read_document import read_document
 from fermata.content.model_store import put_model
 from tests.unit.content.conftest import RECIPE
 from tests.unit.tools.cms.conftest import AUTHOR, SPACE, CmsAgent
@@ -54,6 +57,21 @@ def test_the_first_publication_sets_the_time_for_good(agent: CmsAgent, clock: An
     clock.advance(60)
     again = agent.data("cms_publishPost", postSlug="rye")["post"]
     assert (again["status"], again["publishedAt"]) == ("published", first)
+
+
+def test_another_status_is_that_of_all_languages_of_a_post(agent: CmsAgent) -> None:
+    made = agent.data("cms_createPost", **POST)["post"]
+    agent.data("cms_updatePost", postSlug="rye", localeCode="de", updates={"content": {"body": "Brot"}})
+    agent.data("cms_publishPost", postSlug="rye")
+    key = DocumentKey(*made["id"].split("."))
+    half = update_document(agent.resources, SPACE, key, AUTHOR, lambda post: post.with_statuses(None, {"de": "draft"}))
+    agent.data("cms_publishPost", postSlug="rye")
+    assert read_document(agent.resources, SPACE, key).content == half.version.content, "the same status changes none"
+    agent.data("cms_archivePost", postSlug="rye")
+    agent.data("cms_publishPost", postSlug="rye")
+    content = read_document(agent.resources, SPACE, key).content
+    assert content is not None
+    assert {content.get_status(locale).value for locale in ("en", "de")} == {"published"}
 
 
 def test_a_post_is_deleted_once_also_if_the_call_is_repeated(agent: CmsAgent) -> None:

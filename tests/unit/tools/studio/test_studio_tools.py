@@ -125,6 +125,13 @@ def test_what_is_said_in_a_further_language_begins_as_a_draft(agent: StudioAgent
     assert content.get_status("tr") is ContentStatus.PUBLISHED
 
 
+def test_an_entry_whose_published_language_is_deleted_is_listed_as_what_is_left(agent: StudioAgent) -> None:
+    agent.data("delete_content", model="faq", entryIds=[FRESH], locale="en")
+    content = read_document(agent.resources, SPACE, DocumentKey("faq", FRESH)).content
+    assert content is not None
+    assert (set(content.locales), content.status) == ({"tr"}, ContentStatus.DRAFT)
+
+
 def test_a_call_that_is_repeated_makes_one_entry(agent: StudioAgent) -> None:
     data = {"new": {"question": "Sour?", "answer": "Yes."}}
     first = agent.data("save_content", key="turn-1/9/0", model="faq", data=data)

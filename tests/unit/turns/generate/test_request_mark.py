@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fermata.aws import observability
+from fermata.aws.dynamodb_items_and_writes import Delete
 from fermata.content.search.search_index import IndexSettings
 from fermata.credentials.model_choice import resolve_model_choice
 from fermata.domain.errors import ProviderError, ServiceUnavailable
@@ -121,11 +123,40 @@ def die() -> None:
     raise ProcessDied
 
 
-def test_a_function_that_wakes_up_after_its_request_was_accounted_for_adds_no_row(stage: Stage) -> None:
+@pytest.fixture
+def warnings(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Warnings that are logged, each with how its turn has ended instead."""
+    logged: list[tuple[str, str]] = []
+
+    def log(event: str, **facts: Any) -> None:
+        logged.append((event, facts.get("ended_as", "")))
+
+    monkeypatch.setattr(observability, "log_warning", log)
+    return logged
+
+
+def test_a_function_that_wakes_up_after_its_request_was_accounted_for_adds_no_row(
+    stage: Stage, warnings: list[tuple[str, str]]
+) -> None:
     stage.faults.interrupt("dynamodb.TransactWriteItems", lambda: sweep_later(stage), contains="ended#")
     assert ask(stage, "In Bern.") == "In Bern."
     assert list_requests(stage) == [("died", 100, True, False)]
     assert read_account(stage)[1] == 0
+    assert warnings == [("request.accounted_as_dead", "")]
+
+
+def test_an_end_that_is_refused_for_another_reason_is_not_logged_as_the_sweeps(
+    stage: Stage, warnings: list[tuple[str, str]]
+) -> None:
+    def erase_marks() -> None:
+        table = stage.resources.settings.bridges_table
+        shards = [stage.resources.tables.query_index(table, "open", ("open", f"open#{shard}")) for shard in range(4)]
+        for row in (row for rows in shards for row in rows):
+            stage.resources.tables.write_items(Delete(table, row["pk"], row["sk"]))
+
+    stage.faults.interrupt("dynamodb.TransactWriteItems", erase_marks, contains="ended#")
+    assert ask(stage, "In Bern.") == "In Bern."
+    assert warnings == [("request.end_refused", "")]
 
 
 def test_a_function_that_wakes_up_sends_no_further_request(stage: Stage) -> None:

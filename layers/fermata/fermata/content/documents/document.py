@@ -82,6 +82,10 @@ class DocumentContent(DomainModel):
         """Return the content of a locale; an absent one is empty."""
         return self.locales.get(locale, {})
 
+    def list_spoken_locales(self) -> list[str]:
+        """Return the languages in which the document says something."""
+        return [locale for locale, fields in self.locales.items() if fields and locale != DEFINITION_LOCALE]
+
     def with_fields(self, locale: str, fields: Mapping[str, Any]) -> "DocumentContent":
         """Return the document with some fields of a locale replaced. A field that becomes None is removed."""
         merged = {**self.get_locale(locale), **fields}
@@ -94,9 +98,9 @@ class DocumentContent(DomainModel):
         Args:
             before: What it said before.
         """
-        spoken = [locale for locale in self.locales if locale != DEFINITION_LOCALE]
-        if not any(fields for locale, fields in before.locales.items() if locale != DEFINITION_LOCALE):
+        if not before.list_spoken_locales():
             return []
+        spoken = self.list_spoken_locales()
         return [one for one in spoken if self.is_published_in(one) and not before.is_published_in(one)]
 
     def list_further_locales(self, before: "DocumentContent") -> list[str]:
@@ -105,9 +109,8 @@ class DocumentContent(DomainModel):
         Args:
             before: What it said before.
         """
-        had = {locale for locale, fields in before.locales.items() if fields and locale != DEFINITION_LOCALE}
-        has = [locale for locale, fields in self.locales.items() if fields and locale != DEFINITION_LOCALE]
-        return [locale for locale in has if had and locale not in had]
+        had = before.list_spoken_locales()
+        return [locale for locale in self.list_spoken_locales() if had and locale not in had]
 
     def with_whole_status(self, status: ContentStatus) -> "DocumentContent":
         """Return the document with a status in all of its languages."""
@@ -135,15 +138,27 @@ class DocumentContent(DomainModel):
         return changed
 
     def with_locale_status(self, locale: str, status: ContentStatus) -> "DocumentContent":
-        """Return the document whose content in one locale has a status. The others keep theirs."""
+        """Return the document whose content in one locale has a status. The others keep theirs.
+
+        It is published as long as one of its languages is: what is the same in all of them alone publishes nothing.
+        """
         statuses = {other: self.get_status(other) for other in self.locales} | {locale: status}
-        published = ContentStatus.PUBLISHED in statuses.values()
+        counted = {*self.list_spoken_locales(), locale}
+        published = any(statuses[one] is ContentStatus.PUBLISHED for one in counted)
         whole = ContentStatus.PUBLISHED if published else status
         meta = dict(self.meta)
         for other, own in statuses.items():
             rest = {name: value for name, value in meta.get(other, {}).items() if name != "status"}
-            meta[other] = rest if own is whole else {**rest, "status": own.value}
+            follows = own is whole or (own is ContentStatus.PUBLISHED and other not in counted)
+            meta[other] = rest if follows else {**rest, "status": own.value}
         return self.model_copy(update={"status": whole, "meta": meta})
+
+    def with_settled_status(self) -> "DocumentContent":
+        """Return the document, published no more if none of the languages is that it has (decision 0664)."""
+        spoken = self.list_spoken_locales()
+        if self.status is not ContentStatus.PUBLISHED or not spoken or any(map(self.is_published_in, spoken)):
+            return self
+        return self.with_locale_status(spoken[0], self.get_status(spoken[0]))
 
     def with_status(self, status: ContentStatus, now: str) -> "DocumentContent":
         """Return the document with a status. Only the first publication sets its time."""

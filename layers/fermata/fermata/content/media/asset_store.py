@@ -34,11 +34,7 @@ from fermata.content.media.media_room import MediaRoom
 from fermata.content.media.prepare_media import PreparedMedia, draw_sizes, prepare_media
 from fermata.content.media.project_presets import find_preset_sizes
 from fermata.content.media.redraw_image import ORIGINAL, RedrawnFile
-from fermata.content.media.sweep_media import (
-    KEEP_UNUSED_SECONDS,
-    claim_digest,
-    keep_media,
-)
+from fermata.content.media.sweep_media import FILES_GONE, claim_digest, keep_media
 from fermata.content.media.variant_presets import FocalPoint, PresetSize
 from fermata.content.working_documents import WorkingDocuments
 from fermata.domain.check_image_header import ImageTooLargeError, InvalidImageError
@@ -94,7 +90,7 @@ def store_asset(documents: WorkingDocuments, raw: bytes, texts: AssetTexts, *, p
     if found := find_asset_by_digest(documents, digest):
         return StoredAsset(_add_missing(documents, found, raw, sizes), is_new=False)
     documents.require_writable(basis)
-    keep_media(documents.resources, documents.space, digest)
+    keep_media(documents.resources, documents.space, digest, stores_files=True)
     media = _draw(lambda: prepare_media(raw, sizes))
     room.add(_count_bytes(media.files))
     _put_files(documents, digest, media.files)
@@ -115,7 +111,7 @@ def _add_missing(
     if not files:
         return asset
     digest = hashlib.sha256(raw).hexdigest()
-    keep_media(documents.resources, documents.space, digest)
+    keep_media(documents.resources, documents.space, digest, stores_files=True)
     MediaRoom.open(documents.resources, documents.space.tenant).add(_count_bytes(files))
     _put_files(documents, digest, files)
     records = {file.name: _describe_file(file, sizes) for file in files}
@@ -283,12 +279,9 @@ def require_asset_files(resources: Resources, space: SpaceKey, version: Document
     if not list_asset_files(version.content):
         return
     key, _ = _find_file(space, version, ORIGINAL)
-    keep_media(resources, space, key.split("/")[-2])
+    keep_media(resources, space, key.split("/")[-2], stores_files=False)
     if resources.blobs.open_stream(key) is None:
-        days = KEEP_UNUSED_SECONDS // 86_400
-        raise Gone(
-            f"The files of this image are gone: they stay for {days} days after it was deleted. Upload it again."
-        )
+        raise Gone(FILES_GONE)
 
 
 def build_asset_path(space: SpaceKey, asset_id: str, size: str = "large") -> str:

@@ -3,7 +3,7 @@
 An image without an asset is marked first. Its files are deleted when the mark is old, and nothing has used the image
 meanwhile. Whoever stores or restores it takes the mark off first, so that no file goes that is needed again.
 
-    o#<sha256 of the upload>   since when no asset has these files, and whether they are being deleted
+    o#<sha256 of the upload>   since when no asset has these files, and since when they are being deleted
 """
 
 import contextlib
@@ -27,10 +27,17 @@ from fermata.content.documents.read_document import read_claims
 from fermata.content.documents.unique_claims import UniqueClaim
 from fermata.content.media.asset_files import DIGEST_FIELD, media_folder, media_root
 from fermata.content.validation.unique_values import format_unique_value
-from fermata.domain.errors import ServiceUnavailable
+from fermata.domain.errors import Gone, ServiceUnavailable
 
 KEEP_UNUSED_SECONDS = 30 * 86_400
 """How long the files of an image stay that no asset has."""
+DEAD_SWEEP_SECONDS = 1_200
+"""After which a sweep that has begun to delete files is dead: Lambda stops `PurgeFunction` after 900 seconds. The rest
+is for clocks that differ, and for a request that was under way."""
+FILES_GONE = (
+    f"The files of this image are gone: they stay for {KEEP_UNUSED_SECONDS // 86_400} days after it was deleted. "
+    "Upload it again."
+)
 _MARK_PREFIX = "o#"
 _SINCE, _DELETING = "since", "deleting"
 
@@ -66,17 +73,38 @@ def sweep_media(resources: Resources, space: SpaceKey) -> int:
     return deleted
 
 
-def keep_media(resources: Resources, space: SpaceKey, digest: str) -> None:
+def keep_media(resources: Resources, space: SpaceKey, digest: str, *, stores_files: bool) -> None:
     """Take the mark off an image that is about to be used, so that its files stay.
 
+    Args:
+        resources: Of the process.
+        space: The space.
+        digest: The SHA-256 of its upload.
+        stores_files: Whether its files are stored now, so that it does not matter which ones a dead sweep has deleted.
+
     Raises:
+        Gone: A sweep has died while it deleted its files, and they are not stored now.
         ServiceUnavailable: Its files are being deleted at this moment.
     """
     mark = resources.tables.get_item(resources.settings.content_table, space.pk, f"{_MARK_PREFIX}{digest}")
     if mark is None:
         return
-    if mark.get(_DELETING) or not _take_mark_off(resources, space, digest, mark):
+    if _DELETING not in mark:
+        is_kept = _take_mark_off(resources, space, digest, mark)
+    elif not _is_sweep_dead(resources, mark):
+        is_kept = False
+    elif stores_files:
+        is_kept = _take_over(resources, space, mark)
+    else:
+        raise Gone(FILES_GONE)
+    if not is_kept:
         raise ServiceUnavailable("The files of this image are being deleted. Try again.", retry_after=2)
+
+
+def _is_sweep_dead(resources: Resources, mark: Item) -> bool:
+    """Return whether who deletes the files is dead. Of a mark of an earlier release, which says True, nobody knows."""
+    began = mark[_DELETING]
+    return began is not True and bool(began + DEAD_SWEEP_SECONDS <= resources.clock.time())
 
 
 def _find_used(resources: Resources, space: SpaceKey, digests: Collection[str]) -> set[str]:
@@ -99,8 +127,8 @@ def _read_marks(resources: Resources, space: SpaceKey) -> dict[str, Item]:
 
 def _delete_files(resources: Resources, space: SpaceKey, digest: str, mark: Item) -> bool:
     """Delete the files of an image, unless it is used again by now. Return whether they are deleted."""
-    table, read = resources.settings.content_table, {":read": mark[_SINCE]}
-    begin = Update(table, space.pk, mark["sk"], "SET deleting = :yes", read | {":yes": True}, condition="since = :read")
+    table, values = resources.settings.content_table, {":read": mark[_SINCE], ":now": int(resources.clock.time())}
+    begin = Update(table, space.pk, mark["sk"], "SET deleting = :now", values, condition="since = :read")
     is_unused = ConditionCheck(table, space.pk, claim_digest(digest).sort_key, "attribute_not_exists(pk)")
     try:
         resources.tables.write_items(begin, is_unused)
@@ -120,6 +148,15 @@ def _take_mark_off(resources: Resources, space: SpaceKey, digest: str, mark: Ite
     condition = "since = :read AND attribute_not_exists(deleting)"
     table, sort_key = resources.settings.content_table, f"{_MARK_PREFIX}{digest}"
     return _write_if(resources, Delete(table, space.pk, sort_key, condition, {":read": mark[_SINCE]}))
+
+
+def _take_over(resources: Resources, space: SpaceKey, mark: Item) -> bool:
+    """Take off the mark of a sweep that is dead, unless the next one deletes the files by now.
+
+    The dead one deletes nothing more, so what is stored from now on stays.
+    """
+    condition, values = "since = :read AND deleting = :began", {":read": mark[_SINCE], ":began": mark[_DELETING]}
+    return _write_if(resources, Delete(resources.settings.content_table, space.pk, mark["sk"], condition, values))
 
 
 def _write_if(resources: Resources, write: Put | Delete) -> bool:

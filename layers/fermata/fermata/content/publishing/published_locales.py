@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.documents.document import MAX_DOCUMENT_TITLE_CHARS, ContentStatus, DocumentContent
 
 
@@ -14,7 +13,7 @@ def keep_published_locales(content: DocumentContent) -> DocumentContent | None:
     """
     if content.status is not ContentStatus.PUBLISHED:
         return None
-    languages = [locale for locale, fields in content.locales.items() if fields and locale != DEFINITION_LOCALE]
+    languages = content.list_spoken_locales()
     hidden = [one for one in languages if content.get_status(one) is not ContentStatus.PUBLISHED]
     if not hidden:
         return content

@@ -90,9 +90,12 @@ def delete_post(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
 
 
 def _set_status(arguments: dict[str, Any], access: OpenedSpace, status: ContentStatus, message: str) -> dict[str, Any]:
+    """Give a post a status, as over HTTP: that of all of its languages, unless it has it already (decision 0664)."""
     version, _ = _find_post(arguments["postSlug"], access)
     now = access.resources.clock.now_iso()
-    return _update(version.key, access, lambda content: content.with_status(status, now), message)
+    return _update(
+        version.key, access, lambda content: content.with_statuses(status, {}).with_status(status, now), message
+    )
 
 
 def _update(

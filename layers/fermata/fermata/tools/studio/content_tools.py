@@ -122,7 +122,7 @@ def _drop_locale(place: str, before: DocumentContent | None) -> DocumentContent 
         return None
     locales = {name: fields for name, fields in before.locales.items() if name != place}
     meta = {name: record for name, record in before.meta.items() if name != place}
-    return before.model_copy(update={"locales": locales, "meta": meta})
+    return before.model_copy(update={"locales": locales, "meta": meta}).with_settled_status()
 
 
 def update_status(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:

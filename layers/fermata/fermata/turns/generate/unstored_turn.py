@@ -27,7 +27,7 @@ from fermata.turns.generate.request_mark import (
 from fermata.turns.turn import Turn
 from fermata.turns.turn_state_from_log import TurnState
 from fermata.usage.budgets.budget_limits import get_budgets
-from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
+from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, RequestUsage, TurnOutcome
 from fermata.usage.usage_writes import build_turn_end_writes
 
 UNSTORED_HOLD_SECONDS = 2 * MARKED_REQUEST_SECONDS
@@ -129,8 +129,19 @@ class UnstoredAccounting:
         writes = build_turn_end_writes(self._resources, self._build_outcome(terminal), self.usages)
         try:
             self._resources.tables.write_items(*writes, self._mark.build_close())
-        except TransactionCanceled:  # it was so slow that the sweep has taken its function for dead
+        except TransactionCanceled as refused:
+            self._log_refused_end(refused)
+
+    def _log_refused_end(self, refused: TransactionCanceled) -> None:
+        """Log why the end was not written: the sweep has taken the function for dead, or whatever else the rows say."""
+        items = [reason.item for reason in refused.reasons if reason.item is not None]
+        ended = next((item for item in items if item["sk"] == TURN_END_SORT_KEY), None)
+        if ended is not None and ended.get("code") == DEAD_TURN_CODE:
             observability.log_warning("request.accounted_as_dead", turn=self._turn.id)
+            return
+        # Its turn has ended otherwise, as by a copy of this write; or its mark was erased, or never written.
+        ended_as = ended["how"] if ended else ""
+        observability.log_warning("request.end_refused", turn=self._turn.id, ended_as=ended_as)
 
     def _build_outcome(self, terminal: TerminalEvent) -> TurnOutcome:
         return build_turn_outcome(self._resources, self._turn, terminal, TurnState(round=1))
