@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+CHOOSING_OPTIONS = ("markexpr", "keyword", "deselect", "collectonly", "lf", "stepwise")
+"""Options that choose tests by what is known of each. Some belong to plugins that may be missing."""
+
 
 class LateFile(pytest.Item):
     """A file whose tests are unknown as yet."""
@@ -37,7 +40,7 @@ def delay_files(collectors: list[pytest.Collector], config: pytest.Config) -> li
 
 def is_worker_of_whole_suite(config: pytest.Config) -> bool:
     """Return whether all tests of all files run, so that none has to be chosen by a name or a mark."""
-    chooses = config.option.markexpr or config.option.keyword or config.option.deselect or config.option.collectonly
+    chooses = any(getattr(config.option, name, None) for name in CHOOSING_OPTIONS)
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not chooses
     return is_whole and hasattr(config, "workerinput")
 

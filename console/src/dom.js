@@ -233,7 +233,8 @@ export async function lockWhile(form, act) {
 }
 
 /**
- * Ask in a dialog.
+ * Ask in a dialog. Whoever closes it while the action is being done does not stop it: its end counts, and is told in a corner
+ * if it has failed.
  *
  * @param {string} title
  * @param {any[]} content
@@ -247,22 +248,30 @@ export function askInDialog(title, content, { action, isDangerous = false, onAct
   const form = h("form", { method: "dialog" }, h("h2", {}, title), ...content, problem);
   form.append(h("div", { class: "dialog-actions" }, cancel, button));
   const dialog = h("dialog", { "aria-label": title }, form);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
+  const act = async () => {
     problem.hidden = true;
     try {
-      if (await lockWhile(form, async () => onAction(new FormData(form)))) dialog.close("done");
+      await lockWhile(form, async () => onAction(new FormData(form)));
+      dialog.close();
+      return true;
     } catch (error) {
       problem.textContent = error instanceof Error ? error.message : String(error);
       problem.hidden = false;
+      if (!dialog.isConnected) announce(problem.textContent);
+      return false;
     }
+  };
+  let isDone = Promise.resolve(false);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!form.hasAttribute("aria-busy")) isDone = act();
   });
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
       dialog.remove();
-      resolve(dialog.returnValue === "done");
+      resolve(isDone);
     });
   });
 }

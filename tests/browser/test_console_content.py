@@ -1,5 +1,7 @@
 """The content workspace of the console, over the real service."""
 
+import re
+
 from playwright.sync_api import Route, expect
 
 from tests.browser.console_page import ConsolePage
@@ -176,6 +178,28 @@ def test_a_form_is_sent_once_and_takes_no_changes_until_it_is_answered(console: 
     save.click()
     expect(page.get_by_role("heading", name="Hero of the day")).to_be_visible()
     assert len(held) == 1
+
+
+def test_a_dialog_that_is_closed_while_it_is_sent_ends_as_its_request_does(console: ConsolePage, space: Space) -> None:
+    page = open_part(console, space, "models/hero")
+    held: list[Route] = []
+    page.route(
+        "**/models/hero**", lambda route: held.append(route) if route.request.method == "DELETE" else route.fallback()
+    )
+
+    def send_and_close() -> Route:
+        page.get_by_role("button", name="Delete", exact=True).click()
+        with page.expect_request(lambda request: request.method == "DELETE"):
+            page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        return held.pop()
+
+    send_and_close().fulfill(status=409, json={"error": "It has entries."})
+    expect(page.locator("#announcements")).to_have_text("It has entries.")
+    send_and_close().fulfill(json={"ok": True})
+    expect(page.locator("#announcements")).to_contain_text("hero")
+    expect(page).to_have_url(re.compile("/models$"))
 
 
 def test_a_change_set_shows_what_it_changes_and_whose_values_count_is_asked(console: ConsolePage, space: Space) -> None:

@@ -172,11 +172,14 @@ def test_what_is_being_typed_survives_a_reload(console: ConsolePage) -> None:
     expect(canvas_of(page).locator("h1")).to_have_text("A quiet place for good bread and cake")
 
 
-def test_a_change_survives_a_reload_although_the_database_is_still_busy(console: ConsolePage) -> None:
+def test_a_change_survives_a_reload_although_the_database_is_busy_and_the_clock_was_set_back(
+    console: ConsolePage,
+) -> None:
     """The browser takes back what the database has not stored when the page is gone."""
     console.open("editor")
     page = console.page
     page.evaluate(KEEP_DATABASE_BUSY)
+    page.evaluate("() => { const now = Date.now; Date.now = () => now() - 3_600_000; }")
     canvas_of(page).locator("h1").click()
     page.keyboard.press("Delete")
     expect(canvas_of(page).locator("h1")).to_have_count(0)

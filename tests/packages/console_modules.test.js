@@ -6,6 +6,7 @@ import { listDifferences } from "../../console/src/content/content-difference.js
 import { listLimits } from "../../console/src/content/field-limits.js";
 import { makeImageStore } from "../../console/src/content/image-store.js";
 import { drawDocumentId, findSingleId } from "../../console/src/content/new-document.js";
+import { PagePlaces } from "../../console/src/content/page-places.js";
 import { ReviewStore } from "../../console/src/content/review-store.js";
 import { findRefusal, UploadQueue } from "../../console/src/content/upload-queue.js";
 import { compareLines } from "../../console/src/content/line-difference.js";
@@ -369,4 +370,15 @@ test("a field that goes while a new one says the same was renamed, unless two mi
     ["en.a"],
   );
   assert.deepEqual(listDifferences(version({ a: "" }), version({})), []);
+});
+
+test("a page that ended early moves the numbers of those behind it", () => {
+  const places = new PagePlaces();
+  places.goOn("c", 20);
+  places.goOn("g", 4);
+  assert.deepEqual([places.shown, places.isFirst], [{ cursor: "g", first: 25 }, false]);
+  places.goBack();
+  assert.deepEqual(places.shown, { cursor: "c", first: 21 });
+  places.reset();
+  assert.deepEqual([places.shown, places.isFirst], [{ first: 1 }, true]);
 });

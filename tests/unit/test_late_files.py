@@ -4,8 +4,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from tests.late_files import CHOOSING_OPTIONS, is_worker_of_whole_suite
 
 ROOT = Path(__file__).parents[2]
 CONFTEST = """
@@ -66,3 +70,16 @@ def test_each_test_is_reported(output: str) -> None:
 def test_what_fails_is_said(output: str) -> None:
     assert "ValueError: not importable" in output
     assert "FAILED test_c.py::test_fails" in output
+
+
+@pytest.mark.parametrize("option", CHOOSING_OPTIONS)
+def test_where_tests_are_chosen_they_are_collected_first(option: str) -> None:
+    source = pytest.Config.ArgsSource.TESTPATHS
+    config: Any = SimpleNamespace(option=SimpleNamespace(), args_source=source, workerinput={})
+    assert is_worker_of_whole_suite(config)
+    setattr(config.option, option, "chosen")
+    assert not is_worker_of_whole_suite(config)
+
+
+def test_the_options_by_which_tests_are_chosen_exist(pytestconfig: pytest.Config) -> None:
+    assert [name for name in CHOOSING_OPTIONS[:4] if not hasattr(pytestconfig.option, name)] == []

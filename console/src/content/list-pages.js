@@ -3,6 +3,7 @@
 import { h } from "../dom.js";
 import { formatCount } from "../format.js";
 import { words } from "../words/index.js";
+import { PagePlaces } from "./page-places.js";
 
 /** @import { SpaceView } from "./space-page.js" */
 /** @typedef {{documents: any[], total: number, nextCursor?: string}} DocumentPage */
@@ -13,8 +14,7 @@ const PAGE_SIZE = 50;
  * @template {{nextCursor?: string}} Page
  */
 export class ListPages {
-  /** Where each page begins, up to the one that is shown. @type {(string | undefined)[]} */
-  #cursors = [undefined];
+  #places = new PagePlaces();
 
   /**
    * @param {(wanted: {limit: number, cursor?: string}) => Promise<Page>} read
@@ -29,7 +29,7 @@ export class ListPages {
 
   /** Begin with the first page again, such as after the filter has changed. */
   reset() {
-    this.#cursors = [undefined];
+    this.#places.reset();
   }
 
   /**
@@ -39,10 +39,10 @@ export class ListPages {
    */
   async read() {
     for (;;) {
-      const cursor = this.#cursors.at(-1);
+      const { cursor } = this.#places.shown;
       const page = await this.readPage({ limit: this.size, ...(cursor && { cursor }) });
-      if (this.count(page) || this.#cursors.length === 1) return page;
-      this.#cursors.pop();
+      if (this.count(page) || this.#places.isFirst) return page;
+      this.#places.goBack();
     }
   }
 
@@ -55,9 +55,10 @@ export class ListPages {
    */
   buttons(page, load, total) {
     const { nextCursor } = page;
-    if (!nextCursor && this.#cursors.length === 1) return null;
+    const { isFirst } = this.#places;
+    if (!nextCursor && isFirst) return null;
     const { before, after, range, pages } = words.content.pages;
-    const first = (this.#cursors.length - 1) * this.size + 1;
+    const { first } = this.#places.shown;
     const shown = [first, first + this.count(page) - 1].map(formatCount);
     const button = (/** @type {string} */ text, /** @type {boolean} */ disabled, /** @type {() => void} */ move) => {
       const onclick = async () => {
@@ -69,13 +70,13 @@ export class ListPages {
     return h(
       "div",
       { class: "page-buttons", role: "group", "aria-label": pages },
-      button(before, this.#cursors.length === 1, () => this.#cursors.pop()),
+      button(before, isFirst, () => this.#places.goBack()),
       h(
         "span",
         { class: "quiet-text", role: "status" },
         range(shown[0], shown[1], total === undefined ? "" : formatCount(total)),
       ),
-      button(after, !nextCursor, () => this.#cursors.push(nextCursor)),
+      button(after, !nextCursor, () => this.#places.goOn(nextCursor, this.count(page))),
     );
   }
 }

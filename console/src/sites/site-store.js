@@ -85,7 +85,7 @@ export class SiteStore {
    */
   async update(id, change) {
     const known = this.#known.get(id);
-    if (known) this.#known.set(id, { ...known, ...change });
+    if (known) this.#known.set(id, { ...known, ...change, changedAt: nextInstant(known) });
     this.#updating.push(id);
     try {
       return await this.#update(id, change);
@@ -106,7 +106,7 @@ export class SiteStore {
     await this.write((store) => {
       const request = store.get(id);
       request.onsuccess = () => {
-        changed = request.result && { ...request.result, ...change, changedAt: Date.now() };
+        changed = request.result && { ...request.result, ...change, changedAt: nextInstant(request.result) };
         if (changed) store.put(changed);
       };
     });
@@ -128,7 +128,7 @@ export class SiteStore {
   putAtOnce(id, change) {
     const known = this.#known.get(id);
     if (!known) return;
-    const site = { ...known, ...change, changedAt: Date.now() };
+    const site = { ...known, ...change, changedAt: nextInstant(known) };
     remember(`${LEFT}${id}`, JSON.stringify(site));
     const transaction = this.#database.transaction(STORE, "readwrite");
     transaction.objectStore(STORE).put(site);
@@ -144,7 +144,7 @@ export class SiteStore {
       const take = (/** @type {IDBObjectStore} */ store) => {
         const request = store.get(left.id);
         request.onsuccess = () => {
-          if (request.result && request.result.changedAt < left.changedAt) store.put(left);
+          if (request.result && request.result.changedAt <= left.changedAt) store.put(left);
         };
       };
       const isTaken = await this.write(take).then(
@@ -186,6 +186,15 @@ export class SiteStore {
       act(transaction.objectStore(STORE));
     });
   }
+}
+
+/**
+ * Return the instant of a change. It is later than that of the change before, also where the clock was set back.
+ *
+ * @param {Site} site
+ */
+function nextInstant({ changedAt }) {
+  return Math.max(Date.now(), changedAt + 1);
 }
 
 /** @param {DOMException | null} error */

@@ -14,12 +14,14 @@ from fermata.content.content_space import ContentSpace, SpaceKey
 from fermata.content.documents.change_document import delete_document
 from fermata.content.documents.document import ContentAuthor, DocumentVersion
 from fermata.content.media import media_room
+from fermata.content.media.asset_files import MAX_ASSET_FILES
 from fermata.content.media.asset_store import AssetTexts, fetch_asset_file, get_file_size, store_asset
 from fermata.content.media.media_room import count_media_bytes, count_space_media_bytes
 from fermata.content.model_store import create_space
 from fermata.content.publishing.export_space import export_documents
 from fermata.content.publishing.import_documents import import_content
 from fermata.content.working_documents import WorkingDocuments
+from fermata.domain.errors import InvalidRequest
 from fermata.domain.workspace_plan import PlanQuota, Subscription
 from fermata.wire.auth.tenant_store import update_tenant
 from tests.resources import TestClock
@@ -84,6 +86,13 @@ def test_whatever_people_write_into_an_asset_its_size_is_that_of_what_is_stored(
     written = documents.update(asset.key, lambda content: content.with_fields(DEFINITION_LOCALE, fields)).version
     assert get_file_size(written, "original") == 100
     assert [one.quantity for one in report(resources)] == [100]
+
+
+def test_an_asset_of_more_files_than_are_looked_for_is_refused(resources: Resources) -> None:
+    asset, documents = store(resources), WorkingDocuments(resources, SHOP, ADA)
+    fields = {"files": [{"name": f"size-{number}"} for number in range(MAX_ASSET_FILES + 1)]}
+    with pytest.raises(InvalidRequest, match="at most 500 files"):
+        documents.update(asset.key, lambda content: content.with_fields(DEFINITION_LOCALE, fields))
 
 
 def test_media_that_wait_in_a_change_set_fill_the_room(resources: Resources) -> None:

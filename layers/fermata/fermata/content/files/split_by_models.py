@@ -1,4 +1,4 @@
-"""Split documents that are written together where they are of more models than one commit can check."""
+"""Split documents that are written together where they are of more models than one commit can check (decision 0684)."""
 
 from collections.abc import Iterator, Mapping
 

@@ -13,6 +13,7 @@ from fermata.content.built_in_models import ASSET_MODEL
 from fermata.content.content_model import DEFINITION_LOCALE
 from fermata.content.content_space import SpaceKey
 from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.domain.errors import InvalidRequest
 
 FILES_FIELD = "files"
 """The field of an asset that describes its files."""
@@ -23,6 +24,8 @@ _SIZE_FIELD = "size"
 WHOLE_FILE = "original"
 """The name of the file that has all of an upload."""
 FILE_DIGEST = re.compile("[0-9a-f]{64}")
+MAX_ASSET_FILES = 500
+"""Each is asked for when it is measured. All sizes of all presets that a project may have at once are fewer than 200."""
 
 
 def media_root(space: SpaceKey) -> str:
@@ -59,12 +62,18 @@ def measure_assets(
         resources: Of the process.
         space: The space of the documents.
         contents: What each said before, and what it is to say. Only assets are measured whose files change.
+
+    Raises:
+        InvalidRequest: An asset is to have more than `MAX_ASSET_FILES`.
     """
     changed = {
         key: (before, after)
         for key, (before, after) in contents.items()
         if key.model == ASSET_MODEL.id and after is not None and _read_record(before) != _read_record(after)
     }
+    for key, (_before, after) in changed.items():
+        if len(list_asset_files(after)) > MAX_ASSET_FILES:
+            raise InvalidRequest(f"The asset {key.id} may have at most {MAX_ASSET_FILES} files.")
     files = {key: _list_new_files(before, after) for key, (before, after) in changed.items()}
     wholes = {key: [one for one in new if one["name"] == WHOLE_FILE] for key, new in files.items()}
     sizes = _read_sizes(resources, space, changed, wholes)
