@@ -37,24 +37,24 @@ export const CONTENT_EN = {
       archived: "archived",
     }),
     rights: {
-      viewer: "You may read here. Who manages content can let you write, or decide about changes.",
+      viewer: "You may read here. Somebody who manages content can let you write, or decide about changes.",
       reviewer: "You may read here, and decide about changes and submissions. Others write entries and models.",
       editor:
-        "You may read and write entries here. Changes and submissions are decided by reviewers; models, members and keys are of who manages content.",
+        "You may read and write entries here. Reviewers decide about changes and submissions; models, members and keys are left to people who manage content.",
       editorAndReviewer:
-        "You may write entries here, and decide about changes and submissions. Models, members and keys are of who manages content.",
+        "You may write entries here, and decide about changes and submissions. Models, members and keys are left to people who manage content.",
       closed: "This is closed for you",
-      notListed: "You are not on the list of members here. Who manages content can add you.",
+      notListed: "You are not on the list of members here. Somebody who manages content can add you.",
       partOnly:
         "You work on a part of this only, and these pages show all of it. Ask the assistant beside this page: it shows you your part, and changes it for you.",
       models: (/** @type {string} */ names) => `Your models: ${names}.`,
       locales: (/** @type {string} */ names) => `Your languages: ${names}.`,
       closedPart: "This part is for others",
       needs: {
-        write: "You may read here. Who manages content can let you write.",
-        manage: "Who manages content sees and changes it. It needs the right ai.content.manage.",
-        keys: "Who manages content and keys sees and changes it. It needs the rights ai.content.manage and ai.keys.manage.",
-        plan: "Who manages content, or may see what is used, sees it. It needs the right ai.content.manage or ai.audit.read.",
+        write: "You may read here. Somebody who manages content can let you write.",
+        manage: "People who manage content see and change it. It needs the right ai.content.manage.",
+        keys: "People who manage content and keys see and change it. It needs the rights ai.content.manage and ai.keys.manage.",
+        plan: "People who manage content, or may see what is used, see it. It needs the right ai.content.manage or ai.audit.read.",
       },
     },
     anyStatus: "Any status",

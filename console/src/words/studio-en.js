@@ -131,7 +131,7 @@ export const STUDIO_EN = {
       count: (/** @type {number} */ count, /** @type {string} */ text) =>
         count === 1 ? "1 submission" : `${text} submissions`,
       sentAt: (/** @type {string} */ when) => `Sent ${when}`,
-      noFormsHere: "With a form, visitors of a site send entries of a collection. Who manages content makes it.",
+      noFormsHere: "With a form, visitors of a site send entries of a collection. People who manage content make it.",
       forModerators:
         "You see that something was sent, and not what: only people with the right to review see it, and decide about it.",
       hiddenText: (/** @type {string} */ fields) =>
