@@ -17,7 +17,9 @@ PLAIN: dict[str, Any] = {"n": -3, "d": Decimal("0.1"), "m": {"x": [1, None, {"y"
 
 
 @pytest.mark.parametrize(
-    "item", [PLAIN, {"letter": "B"}, {"sealed": b"\x00\xff"}, {"all": [b"a", {b"b"}, "B"]}], ids=str
+    "item",
+    [PLAIN, {"letter": "B"}, {"sealed": b"\x00\xff"}, {"all": [b"a", {b"b"}, "B"]}],
+    ids=lambda item: next(iter(item)),
 )
 def test_items_are_what_botocore_reads(resources: Resources, item: dict[str, Any]) -> None:
     resources.tables.write_items(Put(T, {"pk": "a", "sk": "b", **item}))

@@ -24,7 +24,7 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_a_value_has_the_type_that_boto3_gives_it_and_comes_back(value: Any) -> None:
     raw = serialize_item({"name": value})
     assert raw == {"name": TypeSerializer().serialize(value)}
