@@ -24,7 +24,7 @@ from fermata.remote_tools.tool_definition import (
     ToolSecrets,
     to_tool_view,
 )
-from fermata.remote_tools.tool_manifest import normalize_tool_name, parse_manifest
+from fermata.remote_tools.tool_manifest import ToolManifest, normalize_tool_name, parse_manifest
 from fermata.signed_requests.signature import make_signing_secret
 
 MAX_TOOLS = 64
@@ -102,19 +102,25 @@ def register_tool(
         secrets,
         forwards_authorization=forwards_authorization,
     )
-    now = resources.clock.now_iso()
-    tool = RegisteredTool(
+    tool = _list_definition(manifest, definition, old, resources.clock.now_iso())
+    store_tool(resources, caller, registered, key, tool, definition)
+    observability.log_audit_event("ai.tool.registered", tenant=caller.tenant, user=caller.user, tool=manifest.name)
+    return StoredTool(to_tool_view(tool, definition), new_secret)
+
+
+def _list_definition(
+    manifest: ToolManifest, definition: ToolDefinition, old: RegisteredTool | None, now: str
+) -> RegisteredTool:
+    """Return the line of a tool's current definition in the list of tools."""
+    return RegisteredTool(
         name=manifest.name,
         definition=definition.id,
         enabled=manifest.enabled,
         scopes=definition.scopes,
-        forwards_authorization=forwards_authorization,
+        forwards_authorization=definition.forwards_authorization,
         registered_at=old.registered_at if old else now,
         updated_at=now,
     )
-    store_tool(resources, caller, registered, key, tool, definition)
-    observability.log_audit_event("ai.tool.registered", tenant=caller.tenant, user=caller.user, tool=manifest.name)
-    return StoredTool(to_tool_view(tool, definition), new_secret)
 
 
 def _check_name(name: str, registered: RegisteredTools, old: RegisteredTool | None, *, replace: bool) -> None:
