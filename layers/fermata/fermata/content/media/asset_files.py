@@ -25,7 +25,7 @@ WHOLE_FILE = "original"
 """The name of the file that has all of an upload."""
 FILE_DIGEST = re.compile("[0-9a-f]{64}")
 MAX_ASSET_FILES = 500
-"""Each is asked for when it is measured. All sizes of all presets that a project may have at once are fewer than 200."""
+"""Each is asked for when it is measured. All presets of a project have fewer than 200 sizes."""
 
 
 def media_root(space: SpaceKey) -> str:
