@@ -47,7 +47,7 @@ def make_client(service: Any) -> Any:
 
     def stop(request: Any, **_: Any) -> None:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        signed, _, _ = re.sub(rb"/\d{8}/", b"/day/", headers["authorization"]).partition(b"Signature=")
+        signed = re.sub(rb"/\d{8}/", b"/day/", headers["authorization"]).partition(b"Signature=")[0]
         raise Sent(request.method, request.url, request.body, headers["x-amz-target"], headers["content-type"], signed)
 
     client.meta.events.register("before-send", stop)
