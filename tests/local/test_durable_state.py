@@ -177,6 +177,7 @@ def test_a_write_of_an_object_that_a_kill_has_cut_is_kept_whole_or_not_at_all(
     metadata = content.with_name("page.meta.json")
     before = {file: file.read_bytes() for file in (content, metadata)}
     put_version(kept, "new")
+    assert sorted(file.name for file in content.parent.glob("page*")) == ["page", "page.meta.json"]
 
     def cut_the_write() -> None:
         metadata.rename(content.with_name("page" + NEXT_METADATA_SUFFIX))

@@ -25,14 +25,20 @@ def latency_seconds(name: str) -> float:
     return latency_ms.get(name, 0.0) / 1000
 
 
+def sleep_as_on_aws(name: str) -> None:
+    """Sleep for the latency of that name. Without one, the thread goes on: even a sleep of no time lets others run."""
+    if seconds := latency_seconds(name):
+        time.sleep(seconds)
+
+
 @patch_function(stepfunctions, "_add_event", "b1db143ccd21")
 def enter_state(original: Function, execution: Any, event_type: str, *details: Any) -> Any:
     if event_type.endswith("StateEntered"):
-        time.sleep(latency_seconds("states.Transition"))
+        sleep_as_on_aws("states.Transition")
     return original(execution, event_type, *details)
 
 
 @patch_function(lambda_svc, "_execute_function_warm", "62b9218bef5b")
 def invoke_function(original: Function, function: Any, event: Any, request_id: str) -> Any:
-    time.sleep(latency_seconds("lambda.Invoke"))
+    sleep_as_on_aws("lambda.Invoke")
     return original(function, event, request_id)
