@@ -6,6 +6,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
@@ -14,6 +15,7 @@ from tests.lean_reports import pytest_runtest_protocol
 from tests.loopback_guard import install_guard, pytest_runtest_call
 from tests.suite_parts import is_in_part, is_left_out, list_exhaustive_cases
 from tests.timer_guard import install_timer_guard, pytest_runtest_teardown
+from tests.waiting import BACKSTOP_SECONDS
 
 __all__ = ["cloud", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_runtest_teardown", "service"]
 
@@ -24,6 +26,9 @@ install_guard()
 install_timer_guard()
 # Every client of httpx reads all root certificates, although no test connects by TLS (decision 0293).
 ssl.create_default_context = functools.cache(ssl.create_default_context)
+# A call of httpx without a limit of its own has five seconds, which a busy machine takes now and then (decision 0686).
+for limit in ("connect", "read", "write", "pool"):
+    setattr(DEFAULT_TIMEOUT_CONFIG, limit, BACKSTOP_SECONDS)
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # else a client without credentials asks 169.254.169.254 for them
 
 # How long an example takes says how busy the machine is, and nothing about the product.

@@ -43,7 +43,7 @@ def _listen(endpoint: str, hearer: AppendHearer) -> None:
                         hearer.hear_append(json.loads(row))
                     else:
                         hearer.set_hearing(True)
-        except (OSError, HTTPException):
+        except (OSError, HTTPException, ValueError):  # ValueError: a line that is no JSON
             pass
         finally:
             hearer.set_hearing(False)

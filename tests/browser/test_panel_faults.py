@@ -200,12 +200,13 @@ def test_whoever_scrolls_back_while_text_streams_stays_there(browser: Chromium, 
     page.get_by_text("line").last.wait_for()
     page.mouse.move(200, 200)
     page.wait_for_function(f"() => {SHADOW}.querySelector('.thread').scrollTop > 1000")
-    page.mouse.wheel(0, -20)
-    top = "document.querySelector('fermata-panel').shadowRoot.querySelector('.thread').scrollTop"
-    page.wait_for_function(
+    page.evaluate(
         f"() => {{ const it = {SHADOW}.querySelector('.thread');"
-        "return it.scrollHeight - it.scrollTop - it.clientHeight > 10; }"
+        "it.onscrollend = () => { window.isAwayFromEnd = it.scrollHeight - it.scrollTop - it.clientHeight > 10; }; }"
     )
+    page.mouse.wheel(0, -20)
+    page.wait_for_function("() => window.isAwayFromEnd")
+    top = "document.querySelector('fermata-panel').shadowRoot.querySelector('.thread').scrollTop"
     before = page.evaluate(top)
     send(page, {"type": "text", "text": "more\n\n" * 50, "seq": 2})
     page.get_by_text("more").last.wait_for(state="attached")

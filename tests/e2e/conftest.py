@@ -5,6 +5,7 @@ A test leaves it as it was, because pytest-xdist runs test files in an order of 
 """
 
 import json
+import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from tests.e2e.demo_model_client import DemoModelClient
 from tests.e2e.deployment_parameters import SHORT_START_GRACE, SHORT_TIMINGS, function_folders
 from tests.e2e.fault_rules import FaultRules
 from tests.tenant_tokens import make_tenant
+
+SESSION_SECONDS = 3600
+"""How long tokens are valid that all tests of a session use: longer than the session takes on a busy machine."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -124,7 +128,8 @@ def session(new_session: Callable[..., ChatSession]) -> ChatSession:
 @pytest.fixture(scope="session")
 def stranger(resources: LocalResources) -> str:
     """A token with all capabilities, of another tenant's user with the same name."""
-    return make_tenant(resources, "stranger", issuer="http://127.0.0.1/stranger").sign_token(USER)
+    signer = make_tenant(resources, "stranger", issuer="http://127.0.0.1/stranger")
+    return signer.sign_token(USER, exp=int(time.time()) + SESSION_SECONDS)
 
 
 @pytest.fixture(scope="session")
@@ -135,7 +140,7 @@ def editors_token(resources: LocalResources) -> str:
     caller = Caller(tenant="editor", user="ada", capabilities=frozenset(everything))
     credential = credential_store.create_credential(resources, caller, "anthropic", "apiKey", "demo", "demo")
     scope_defaults.set_default(resources, caller, "site", credential.id, "fermata-demo")
-    return signer.sign_token("ada", everything)
+    return signer.sign_token("ada", everything, exp=int(time.time()) + SESSION_SECONDS)
 
 
 @pytest.fixture

@@ -73,8 +73,8 @@ def test_of_fifty_prompts_at_once_as_many_become_turns_as_may_run(session: ChatS
 
 
 def test_readers_beyond_the_limit_are_refused_until_one_leaves(session: ChatSession) -> None:
-    session.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
-    readers = [session.open_reader() for _ in range(2)]
+    first = session.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
+    readers = [first, *(session.open_reader() for _ in range(2))]
     for reader in readers:
         reader.wait_for_event("toolRequest")
     with open_http(session.cloud, session.token) as http:

@@ -39,6 +39,16 @@ def registry(resources: LocalResources) -> TokenSigner:
     return signer
 
 
+@pytest.fixture(scope="module", autouse=True)
+def without_schedule(cloud: LocalCloud) -> Iterator[None]:
+    """Disable the schedule of open jobs, which would go on with them between two steps of a test."""
+    events = cloud.get_client("events")
+    (name,) = (rule["Name"] for rule in events.list_rules()["Rules"] if "PurgeFunctionJobs" in rule["Name"])
+    events.disable_rule(Name=name)
+    yield
+    events.enable_rule(Name=name)
+
+
 @pytest.fixture
 def fermata(
     cloud: LocalCloud, registry: TokenSigner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -147,7 +157,7 @@ def make_due(resources: LocalResources, tenant: str, job: str) -> None:
 def run_jobs(
     run: Callable[[], object], fermata: Callable[..., Result], kind: str, job: str, state: str
 ) -> dict[str, Any]:
-    """Run the open jobs until this one has a state. The schedule may be at it at the same time."""
+    """Run the open jobs until this one has a state."""
 
     def find_job() -> dict[str, Any]:
         run()

@@ -8,11 +8,15 @@ from typing import Any
 import httpx
 import pytest
 
+from fermata.credentials import credential_store, scope_defaults
+from fermata.domain.caller import Caller
 from fermata.signed_requests.signature import sign_request
 from local.cloud import LocalCloud
+from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
 from tests.e2e.chat_session import ChatSession
-from tests.e2e.demo_model_client import text_step, tool_call_step
+from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step
 from tests.scripted_tool_server import ScriptedToolServer, run_scripted_tool_server
+from tests.tenant_tokens import ALL_CAPABILITIES, make_tenant
 from tests.unit.remote_tools.manifests import make_manifest_json
 from tests.waiting import wait_until
 
@@ -64,7 +68,20 @@ def test_a_result_that_comes_later_lets_the_turn_go_on(
     assert types.count("toolResult") == 1
 
 
-def test_a_webhook_is_told_of_a_turn_and_tried_again(session: ChatSession, vendor: ScriptedToolServer) -> None:
+@pytest.fixture
+def quiet_session(cloud: LocalCloud, resources: LocalResources, model: DemoModelClient) -> Iterator[ChatSession]:
+    """A session of a tenant that has had no turn yet, of whose end a webhook could be told late."""
+    signer = make_tenant(resources, "quiet", issuer="http://127.0.0.1/quiet")
+    caller = Caller(tenant="quiet", user="ada", capabilities=frozenset((*CAPABILITIES, *EDITOR_CAPABILITIES)))
+    credential = credential_store.create_credential(resources, caller, "anthropic", "apiKey", "demo", "demo")
+    scope_defaults.set_default(resources, caller, "site", credential.id, "fermata-demo")
+    session = ChatSession(cloud, resources, model, signer.sign_token("ada", ALL_CAPABILITIES), tenant="quiet")
+    yield session
+    session.close()
+
+
+def test_a_webhook_is_told_of_a_turn_and_tried_again(quiet_session: ChatSession, vendor: ScriptedToolServer) -> None:
+    session = quiet_session
     added = session.client.add_webhook(vendor.url, events=["turnEnd"])
     try:
         vendor.script_answer(b"", 503)

@@ -71,7 +71,7 @@ class EmulatorLab:
         wait = {
             "Type": "Task",
             "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken",
-            "TimeoutSeconds": 60,
+            "TimeoutSeconds": 600,
             "Arguments": {"FunctionName": self.function, "Payload": merged},
             "Next": "Next",
         }

@@ -14,8 +14,10 @@ from fermata.content.documents.document_rows import effect_sort_key
 from local.aws_clients import get_client
 from local.emulator import append_feed
 from local.emulator.append_feed import FEED_PATH
+from local.front_door import append_listener
 from local.front_door.append_listener import listen_for_appends
 from local.processes import EmulatorProcess
+from tests.fixed_response_server import run_fixed_response_server
 from tests.local.emulator_lab import EmulatorLab
 from tests.waiting import BACKSTOP_SECONDS
 
@@ -72,6 +74,29 @@ def test_a_listener_hears_of_each_entry_that_was_written_and_of_no_other_row(
     put(lab, "last", "e#000001")
     told_next = hearer.heard.get(timeout=BACKSTOP_SECONDS)
     assert told_next == build_row("last", "e#000001"), "nothing else was told of meanwhile"
+
+
+class EnoughHeardError(Exception):
+    pass
+
+
+class ImpatientHearer(QueueHearer):
+    """Ends its listener when it is connected for the second time."""
+
+    def set_hearing(self, hears_appends: bool) -> None:
+        super().set_hearing(hears_appends)
+        if list(self.heard.queue) == [True, False, True]:
+            raise EnoughHeardError
+
+
+def test_a_listener_that_reads_nonsense_connects_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(append_listener, "RECONNECT_SECONDS", 0)
+    hearer = ImpatientHearer()
+    with run_fixed_response_server() as server:
+        server.body = b"\n{\n"
+        with pytest.raises(EnoughHeardError):
+            append_listener._listen(server.url, hearer)
+    assert list(hearer.heard.queue) == [True, False, True, False]
 
 
 def test_a_listener_that_is_too_slow_is_told_of_a_gap_in_the_place_of_what_it_has_not_read(

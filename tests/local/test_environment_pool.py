@@ -67,7 +67,7 @@ class GatedFunction:
 
     def _run(self, event: dict[str, Any], queue_seconds: float) -> int:
         job = {"event": event, "requestId": str(event["number"]), "arn": "arn"}
-        return int(self.fleet.run_invocation(self.pool, job, 60, queue_seconds).result)
+        return int(self.fleet.run_invocation(self.pool, job, A_LONG_TIME, queue_seconds).result)
 
     def count_started(self) -> int:
         started = self.directory / "started"
@@ -248,8 +248,9 @@ def test_idle_processes_end(open_fleet: Callable[..., MakeFunction]) -> None:
     wait_until(lambda: function.pool.process_count == 0, "no process is left")
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "they have ended")
     wait_until(lambda: not function.pool.has_template, "the process that they were forked from has ended")
+    started_count = function.templates_started
     assert function.invoke().result() not in pids
-    assert function.templates_started == 2
+    assert function.templates_started == started_count + 1
 
 
 def test_a_retired_pool_finishes_what_was_queued(open_fleet: Callable[..., MakeFunction]) -> None:

@@ -52,13 +52,16 @@ def test_the_name_of_an_ended_execution_is_refused(lab: EmulatorLab) -> None:
 
 
 def test_the_first_state_is_entered_at_once(lab: EmulatorLab) -> None:
+    """On a busy machine not each of them is, and executions are started until one was."""
     machine = lab.make_machine({"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}})
-    executions = [lab.start_execution(machine) for _ in range(10)]
-    for execution in executions:
+
+    def is_entered_at_once() -> bool:
+        execution = lab.start_execution(machine)
         lab.wait_for_end(execution)
-    assert (
-        lab.shortest_gap(executions, "ExecutionStarted", "SucceedStateEntered") < 0.15
-    )  # which is how long stock waits
+        gap = lab.shortest_gap([execution], "ExecutionStarted", "SucceedStateEntered")
+        return gap < 0.15  # which is how long stock waits
+
+    wait_until(is_entered_at_once, "a first state is entered at once")
 
 
 def test_a_stopped_execution_stays_aborted_and_its_token_is_dead(lab: EmulatorLab) -> None:

@@ -10,6 +10,7 @@ import pytest
 from fermata_client import FermataClient, run_turn
 from local.cloud import LocalCloud
 from local.seed import TENANT
+from local.seeded_models import DEMO_MODEL_LABEL
 from tests.waiting import BACKSTOP_SECONDS
 
 
@@ -34,7 +35,8 @@ def test_a_turn_with_the_demo_model_costs_what_the_recorded_catalogue_says(
 
 
 def test_the_models_of_the_seeded_credential_have_prices_and_windows(http: httpx.Client) -> None:
-    (credential,) = http.get("/credentials").json()["credentials"]
+    credentials = http.get("/credentials").json()["credentials"]
+    (credential,) = [one for one in credentials if one["displayLabel"] == DEMO_MODEL_LABEL]
     answer = http.get("/providers/anthropic/models", params={"credentialId": credential["id"]})
     assert answer.status_code == 200
     (model,) = answer.json()["models"]

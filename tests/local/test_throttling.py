@@ -25,10 +25,18 @@ def full_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorLab]:
 
 @pytest.fixture
 def open_gate(full_lab: EmulatorLab, tmp_path: Path) -> Iterator[Path]:
-    """Occupy the function's only process until this file exists."""
+    """Occupy the function's only process until this file exists. Invocations of the test before may still have it."""
     gate = tmp_path / "gate"
     script = {"lab": tmp_path.name, "script": {"0.0": [["note", "here"], ["until", str(gate)]]}}
-    running = Thread(target=full_lab.invoke_function, args=("lab", script))
+
+    def run_until_the_gate_opens() -> bool:
+        try:
+            full_lab.invoke_function("lab", script)
+        except full_lab.functions.exceptions.TooManyRequestsException:
+            return False
+        return True
+
+    running = Thread(target=wait_until, args=(run_until_the_gate_opens, "the function's process is free"))
     running.start()
     full_lab.wait_for_notes(tmp_path.name, "here")
     yield gate
