@@ -129,3 +129,13 @@ def test_a_document_is_published_as_long_as_one_of_its_languages_is() -> None:
     assert (archived.status, archived.get_status("de")) == (ContentStatus.ARCHIVED, ContentStatus.DRAFT)
     shared = DocumentContent(status=ContentStatus.PUBLISHED, locales={"data": {"category": "bakery"}})
     assert shared.with_settled_status() == shared, "what is not translated"
+
+
+def test_an_import_that_takes_the_published_language_away_leaves_a_draft(
+    resources: Resources, half_published: SpaceKey
+) -> None:
+    said = {"model": "post", "id": "news", "status": "published", "locales": {"de": {"excerpt": "Geheim"}}}
+    assert [one.outcome for one in import_content(resources, half_published, ADA, [], [said])] == ["changed"]
+    content = read_document(resources, half_published, NEWS).content
+    assert content is not None
+    assert content.status is ContentStatus.DRAFT

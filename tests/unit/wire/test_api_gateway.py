@@ -70,10 +70,14 @@ def test_a_response_becomes_a_proxy_response() -> None:
     assert to_proxy_response(Response(201, {"text": "é"}, {"X-A": "b"})) == {
         "statusCode": 201,
         "headers": {"X-A": "b"},
-        "body": '{"text":"\\u00e9"}',
+        "body": '{"text":"é"}',
         "isBase64Encoded": False,
     }
     assert to_proxy_response(Response(204))["body"] == ""
+
+
+def test_half_of_a_surrogate_pair_is_escaped_because_utf_8_has_none() -> None:
+    assert to_proxy_response(Response(200, {"text": "é\ud83e"}))["body"] == r'{"text":"\u00e9\ud83e"}'
 
 
 def test_raw_bytes_are_encoded_in_base64() -> None:

@@ -89,7 +89,7 @@ class WorkingDocuments(DocumentsInWork):
         def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent:
             if before is None or before.content is None:
                 raise NotFound(describe_missing_document(key))
-            after = change(before.content)
+            after = change(before.content).with_settled_status()
             if not self.is_reviewed:
                 return after
             return draft_unpublished_locales(self.resources, self.space, before.content, after)

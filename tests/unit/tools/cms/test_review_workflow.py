@@ -96,6 +96,15 @@ def test_in_a_project_without_reviews_who_manages_content_publishes_posts(agent:
     context = make_context(capabilities=RIGHTS, open_content=lambda: manager)
     assert call_tool(agent.resources, context, "cms_publishPost", {"postSlug": "rye"}).ok
     assert agent.data("cms_publishPost", postSlug="rye")["post"]["status"] == "published", "It is already."
+    key = DocumentKey(*agent.data("cms_getPost", postSlug="rye")["post"]["id"].split("."))
+    update_document(
+        agent.resources,
+        SPACE,
+        key,
+        AUTHOR,
+        lambda post: post.with_fields("de", {"body": "Brot"}).with_locale_status("de", ContentStatus.DRAFT),
+    )
+    assert agent.call("cms_publishPost", postSlug="rye").data["errorCode"] == "PERMISSION_DENIED", "a further language"
     agent.data("cms_archivePost", postSlug="rye")
     set_config({"workflow": "auto-merge", "autoPublish": True})
     assert agent.data("cms_publishPost", postSlug="rye")["post"]["status"] == "published"

@@ -95,7 +95,7 @@ def _iter_fitting(
 
 
 def _measure_json(content: DocumentContent | None) -> int:
-    """Return how long a content is in a response, which has six characters for one that is not of ASCII."""
+    """Return how long a content is as JSON with escapes, of which a response has fewer (decision 0685)."""
     return len(json.dumps(content.model_dump(mode="json"))) if content else 0
 
 

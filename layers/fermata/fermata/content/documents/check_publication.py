@@ -41,6 +41,23 @@ def check_publication(resources: Resources, space: SpaceKey, keys: Collection[Do
             raise Forbidden(MAY_NOT_PUBLISH)
 
 
+def check_whole_publication(resources: Resources, space: SpaceKey, content: DocumentContent) -> None:
+    """Check that all that a document says may be published by who does not manage content.
+
+    Args:
+        resources: Of the process.
+        space: The space.
+        content: What the document says before.
+
+    Raises:
+        Forbidden: A language would be published, and somebody else has to do that.
+    """
+    languages = content.list_spoken_locales()
+    is_published = content.status is ContentStatus.PUBLISHED and all(map(content.is_published_in, languages))
+    if not is_published and not may_publish_freely(resources, space):
+        raise Forbidden(MAY_NOT_PUBLISH)
+
+
 def may_publish_freely(resources: Resources, space: SpaceKey) -> bool:
     """Return whether somebody who does not manage content may publish what was not published before."""
     return _is_free_to_publish(resources, space, read_write_basis(resources, space, []))

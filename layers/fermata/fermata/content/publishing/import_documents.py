@@ -133,7 +133,7 @@ def _import_document(
 
     def decide(before: DocumentVersion | None, _basis: WriteBasis) -> DocumentContent:
         content = before.content if before and before.content else DocumentContent()
-        changed = content.model_copy(update=said).with_statuses(status, statuses)
+        changed = content.model_copy(update=said).with_statuses(status, statuses).with_settled_status()
         return settle(content, changed, statuses)
 
     def store() -> DocumentVersion:

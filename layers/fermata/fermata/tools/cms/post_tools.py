@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fermata.content.content_model import DEFINITION_LOCALE, ContentModel, ModelKind
-from fermata.content.documents.check_publication import check_publication
+from fermata.content.documents.check_publication import check_whole_publication
 from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey, DocumentVersion
 from fermata.content.documents.list_documents import ListFilter
 from fermata.content.model_store import list_content_models, read_model
@@ -68,10 +68,10 @@ def update_post(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
 
 
 def publish_post(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any]:
-    """Publish a post. The time of its first publication stays. In a project, who manages content publishes."""
-    if access.is_reviewed:
-        version, _ = _find_post(arguments["postSlug"], access)
-        check_publication(access.resources, access.space, [version.key])
+    """Publish a post in all of its languages. The time of its first publication stays.
+
+    In a project, who manages content publishes.
+    """
     return _set_status(arguments, access, ContentStatus.PUBLISHED, "Published {!r}")
 
 
@@ -90,12 +90,16 @@ def delete_post(arguments: dict[str, Any], access: OpenedSpace) -> dict[str, Any
 
 
 def _set_status(arguments: dict[str, Any], access: OpenedSpace, status: ContentStatus, message: str) -> dict[str, Any]:
-    """Give a post a status, as over HTTP: that of all of its languages, unless it has it already (decision 0664)."""
+    """Give a post a status in all of its languages, whatever it has: a call says what is wanted (decision 0664)."""
     version, _ = _find_post(arguments["postSlug"], access)
     now = access.resources.clock.now_iso()
-    return _update(
-        version.key, access, lambda content: content.with_statuses(status, {}).with_status(status, now), message
-    )
+
+    def change(content: DocumentContent) -> DocumentContent:
+        if status is ContentStatus.PUBLISHED and access.is_reviewed:
+            check_whole_publication(access.resources, access.space, content)
+        return content.with_whole_status(status).with_status(status, now)
+
+    return _update(version.key, access, change, message)
 
 
 def _update(

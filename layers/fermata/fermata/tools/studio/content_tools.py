@@ -87,6 +87,7 @@ def _save_fields(
         content = content.with_locale_status(place, ContentStatus.PUBLISHED)
     elif place in content.list_further_locales(former) and content.status is ContentStatus.PUBLISHED:
         content = content.with_locale_status(place, ContentStatus.DRAFT)
+    content = content.with_settled_status()
     mark = {**content.meta.get(place, {}), "source": "agent", "updated_by": access.opened.author.user}
     content = content.model_copy(update={"meta": {**content.meta, place: mark}})
     title = derive_title(model, content, supported[0]) or content.title

@@ -62,7 +62,18 @@ class Response:
         """Return the body as bytes. A stream is not read."""
         if self.raw_body is not None:
             return self.raw_body
-        return b"" if self.body is None else json.dumps(self.body, separators=(",", ":")).encode()
+        return b"" if self.body is None else _format_json(self.body)
+
+
+def _format_json(value: Any) -> bytes:
+    """Return a JSON text in UTF-8, where a letter has one to four bytes and its escape six or twelve.
+
+    Half of a surrogate pair is in UTF-8 nothing, so a text that has one is escaped.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def choose_request_id(headers: Mapping[str, str], platform_id: str) -> str:
