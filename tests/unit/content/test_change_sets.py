@@ -212,6 +212,18 @@ def test_a_language_in_which_nothing_is_said_yet_stays() -> None:
     assert merge_contents(base, make("a"), make("b", "tr")).content == make("b"), "one side has taken it away"
 
 
+def test_a_further_language_that_one_side_says_as_a_draft_is_not_published_by_the_other() -> None:
+    base = make_post()
+    further, published = base.with_fields("de", {"body": "Brot"}), base.with_statuses("published", {})
+    for theirs, ours in ((further, published), (published, further)):
+        merged = merge_contents(base, theirs, ours)
+        assert merged.conflicts == ()
+        assert [merged.content.is_published_in(locale) for locale in ("en", "de")] == [True, False]
+    whole = further.with_statuses("published", {})
+    assert merge_contents(base, base, whole).content == whole
+
+
+
 def test_who_has_written_last_is_no_conflict_and_a_status_is_one() -> None:
     def with_meta(title: str, **meta: Any) -> DocumentContent:
         return make_post().with_fields("en", {title: "x"}).model_copy(update={"meta": {"en": meta}})

@@ -47,6 +47,7 @@ def test_a_page_has_each_document_beside_what_it_has_begun_with(manager: Content
     assert [one["id"] for one in of_model["documents"]] == ["a"]
     assert manager.send("GET", f"{path}?limit=0").body["documents"] == []
     assert len(manager.send("GET", path).body["documents"]) == 4
+    assert manager.send("GET", f"{path}?limit=9&model=faq&cursor=faq-old/a").body["documents"] == [], "of another model"
 
 
 @pytest.mark.parametrize("query", ["limit=101", "limit=2&cursor=faq", "limit=2&cursor=faq/..", "limit=2&model=a/b"])

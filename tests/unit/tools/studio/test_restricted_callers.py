@@ -43,7 +43,7 @@ __all__ = ["clock", "resources", "shared_resources"]
 TURKISH = frozenset({"tr"})
 
 
-class RefusedCall(NamedTuple):
+class AnsweredCall(NamedTuple):
     """A call with its result, as clients are told it."""
 
     tool_name: str
@@ -136,8 +136,8 @@ def test_a_language_that_the_page_names_is_refused_in_words_and_has_changed_noth
     assert refused.data["error"] == "You may not read or change content in this language."
     published: dict[str, Any] = {"model": "faq", "locale": "tr", "entryIds": [FRESH], "status": "published"}
     calls = [
-        RefusedCall("save_content", arguments, refused.data),
-        RefusedCall("update_status", published, agent.call("update_status", rights=EDITOR, **published).data),
+        AnsweredCall("save_content", arguments, refused.data),
+        AnsweredCall("update_status", published, agent.call("update_status", rights=EDITOR, **published).data),
     ]
     assert collect_affected(calls) == AffectedResources()
 
@@ -165,7 +165,10 @@ def test_media_of_a_key_that_is_an_editors_by_now_wait_for_a_review(agent: Studi
     context = make_context(user=key.user, capabilities=ADMIN, open_content=lambda: opened)
     admitted = admit_call(STUDIO_TOOLSET, make_call("update_media", {"assetId": asset, "alt": "Rye"}), context)
     assert isinstance(admitted, AdmittedCall)
-    assert run_tool(admitted, context, clock=agent.resources.clock).data["workflow"] == "review"
+    changed = run_tool(admitted, context, clock=agent.resources.clock).data
+    assert changed["workflow"] == "review"
+    effect = collect_affected([AnsweredCall("update_media", {"assetId": asset}, changed, ok=True)])
+    assert effect == AffectedResources(branches_changed=True, branch=changed["reviewBranch"])
     assert agent.data("get_media", assetId=asset).get("alt") != "Rye"
 
 

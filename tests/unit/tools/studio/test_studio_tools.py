@@ -355,6 +355,22 @@ def test_only_owners_and_admins_publish(agent: StudioAgent) -> None:
     assert archived["status"] == "archived"
 
 
+def test_an_entry_has_no_status_in_a_language_in_which_it_says_nothing(agent: StudioAgent) -> None:
+    refused = agent.call("update_status", model="faq", locale="tr", entryIds=["how-long"], status="published")
+    assert "faq/how-long says nothing in tr" in str(refused.error)
+
+
+def test_an_entry_whose_published_language_says_nothing_more_is_listed_as_what_is_left(agent: StudioAgent) -> None:
+    agent.data("update_status", model="words", locale="en", entryIds=["main"], status="published")
+    agent.data("save_content", rights=EDITOR, model="words", locale="tr", data={"auth.failed": "Olmadı"})
+    gone = dict.fromkeys(("auth.expired", "auth.failed"))
+    agent.data("save_content", rights=EDITOR, model="words", locale="en", data=gone)
+    content = read_document(agent.resources, SPACE, DocumentKey("words", "main")).content
+    assert content is not None
+    assert (content.status, content.list_spoken_locales()) == (ContentStatus.DRAFT, ["tr"])
+
+
+
 def test_entries_keys_and_languages_are_deleted(agent: StudioAgent) -> None:
     agent.data("delete_content", model="faq", entryIds=[FRESH], locale="tr")
     assert agent.read(locale="tr") == {}

@@ -68,10 +68,13 @@ def read_changed_documents(
     """
     prefix = changed_documents_prefix(change_set_id)
     narrow = f"{prefix}{_check_model(model)}#" if model else prefix
-    begin = f"{prefix}{_parse_cursor(after)}{_AFTER}" if after else narrow
+    begin = max(narrow, f"{prefix}{_parse_cursor(after)}{_AFTER}" if after else "")
+    end = f"{narrow}~"
+    if begin > end:
+        return ChangedDocumentPage(())  # the cursor is of a model behind this one
     more = None if limit is None else limit + 1
     rows = resources.tables.query_items(
-        resources.settings.content_table, space.pk, min_sk=max(begin, narrow), max_sk=f"{narrow}~", limit=more
+        resources.settings.content_table, space.pk, min_sk=begin, max_sk=end, limit=more
     )
     unpacked = (changed_document_from_item(resources, row) for row in rows[:limit])
     documents = list(_iter_fitting(unpacked))

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from fermata.content.documents.document import DocumentContent, DocumentKey
+from fermata.content.documents.document import ContentStatus, DocumentContent, DocumentKey
 from fermata.content.page_sections import list_page_sections
 from fermata.domain.json_shortening import shorten_value
 
@@ -99,7 +99,24 @@ def merge_contents(
             merged.pop(path, None)
         else:
             merged[path] = own
-    return MergedContent(_unflatten_content(merged, base, theirs, ours), tuple(conflicts))
+    content = _unflatten_content(merged, base, theirs, ours)
+    return MergedContent(_keep_drafts(content, base, theirs, ours), tuple(conflicts))
+
+
+def _keep_drafts(
+    merged: DocumentContent, base: DocumentContent, theirs: DocumentContent, ours: DocumentContent
+) -> DocumentContent:
+    """Return a merged document in which a further language of one side is no more published than it was there.
+
+    A status of the whole document, which the other side has given it, is of the languages that it had there.
+    """
+    for side, other in ((theirs, ours), (ours, theirs)):
+        for locale in side.list_further_locales(base):
+            own = side.get_status(locale)
+            is_its_own = not other.get_locale(locale)
+            if is_its_own and own is not ContentStatus.PUBLISHED and merged.is_published_in(locale):
+                merged = merged.with_locale_status(locale, own)
+    return merged
 
 
 def _differ_in_marks(theirs: Any, ours: Any) -> bool:

@@ -110,10 +110,17 @@ def _was_refused(call: AnsweredStudioCall) -> bool:
 
 
 def _read_effect(call: AnsweredStudioCall) -> AffectedResources:
-    """Return what a call has changed, in the locale that its branch names if its input names none."""
+    """Return what a call has changed, in the locale that its branch names if its input names none.
+
+    A change of media that waits for a review is in a branch, too, and changes nothing else yet.
+    """
     arguments = call.input if isinstance(call.input, dict) else {}
     result = call.result if isinstance(call.result, dict) else {}
     branch = result.get("branch")
     branch = branch if isinstance(branch, str) else None
     locale = read_branch_locale(branch) if branch else ""
-    return list_affected(call.tool_name, ({"locale": locale} if locale else {}) | arguments, branch)
+    affected = list_affected(call.tool_name, ({"locale": locale} if locale else {}) | arguments, branch)
+    waits_in = result.get("reviewBranch")
+    if not isinstance(waits_in, str):
+        return affected
+    return affected.merge(AffectedResources(branches_changed=True, branch=waits_in))

@@ -136,9 +136,23 @@ def update_status(arguments: dict[str, Any], access: StudioAccess) -> dict[str, 
     model, locale = access.require_model(arguments["model"]), access.choose_locale(arguments)
     place = access.place_of(model, locale)
     keys = [access.find_entry(model, name)[0] for name in arguments["entryIds"]]
+    for key in keys if model.i18n else ():
+        _check_is_said(access, key, locale)
     changes: dict[DocumentKey, ChangeContent] = {key: partial(_change_status, place, status) for key in keys}
     written = write_documents(access, "update_status", changes, target=model.id, locale=locale)
     return written | {"status": status.value, "entryIds": [key.id for key in keys]}
+
+
+def _check_is_said(access: StudioAccess, key: DocumentKey, locale: str) -> None:
+    """Check that an entry says something in a language, if it does in any: nothing else can have a status in it.
+
+    Raises:
+        InvalidRequest: It does not.
+    """
+    spoken = (access.whole.get_content(key) or DocumentContent()).list_spoken_locales()
+    if spoken and locale not in spoken:
+        message = f"{key.model}/{key.id} says nothing in {locale}, so that it has no status there. Write it first."
+        raise InvalidRequest(message)
 
 
 def _change_status(place: str, status: ContentStatus, before: DocumentContent | None) -> DocumentContent | None:
