@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fermata.content.documents.review_workflow import get_workflow
 from fermata.tools.studio.affected_resources import AffectedResources, list_affected
 from fermata.tools.studio.auto_merge import MUTATION_EVENTS, merges_at_once, refuse_branch
 from fermata.tools.studio.project_permissions import resolve_member_permissions
@@ -30,6 +31,14 @@ BRANCH = "cr/content/faq/en/1-aa"
 def test_g077_to_g083_what_is_merged_at_once(workflow: str, role: str, tool: str, branch: str, merged: bool) -> None:
     permissions = resolve_member_permissions(role, {"role": "editor"})
     assert merges_at_once(tool, permissions, workflow=workflow, branch=branch) is merged
+
+
+@pytest.mark.parametrize(
+    ("named", "workflow"),
+    [({}, "auto-merge"), ({"workflow": "auto-merge"}, "auto-merge"), ({"workflow": "pull-request"}, "review")],
+)
+def test_changes_wait_in_a_workflow_that_nobody_knows(named: dict[str, Any], workflow: str) -> None:
+    assert get_workflow({"config": named}) == workflow
 
 
 @pytest.mark.parametrize(

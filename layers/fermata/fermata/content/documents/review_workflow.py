@@ -30,10 +30,13 @@ class ReviewRequired(Forbidden):
 
 
 def get_workflow(settings: Mapping[str, Any]) -> str:
-    """Return the workflow that the settings of a project name, `review` or `auto-merge`."""
+    """Return the workflow that the settings of a project name, `review` or `auto-merge`.
+
+    One that nobody knows is `review`, as for the tools of the studio: nothing is live that somebody wants to look at.
+    """
     config = settings.get("config")
     named = config.get("workflow") if isinstance(config, dict) else None
-    return REVIEW_WORKFLOW if named == REVIEW_WORKFLOW else AUTO_MERGE_WORKFLOW
+    return AUTO_MERGE_WORKFLOW if not named or named == AUTO_MERGE_WORKFLOW else REVIEW_WORKFLOW
 
 
 def has_reviews(resources: Resources, tenant: str) -> bool:
