@@ -138,6 +138,8 @@ def test_an_image_is_fetched_and_stored_with_the_sizes_of_its_preset(agent: Stud
         "tags": ["bread"], "source": "url", "format": "jpeg", "usedIn": [],
     }  # fmt: skip
     assert len(found["blurhash"]) == 28
+    for long in ({"alt": "x" * 501}, {"tags": ["x"] * 51}, {"tags": ["x" * 61]}):
+        assert "at most 500 characters" in str(agent.call("update_media", assetId=stored["id"], **long).error)
 
 
 @pytest.mark.usefixtures("picture")

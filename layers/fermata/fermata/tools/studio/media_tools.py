@@ -43,19 +43,29 @@ def search_media(arguments: dict[str, Any], access: StudioAccess) -> list[dict[s
 
 def upload_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Fetch a file from a public address, and store it as an asset; an image with the sizes of a preset."""
-    url, preset, tags = arguments["url"], arguments.get("variants", ""), arguments.get("tags") or []
-    alt = str(arguments.get("alt") or "")
-    if len(alt) > _MAX_ALT_CHARS or len(tags) > MAX_ASSET_TAGS or any(len(tag) > _MAX_TAG_CHARS for tag in tags):
-        raise InvalidRequest(
-            f"'alt' has at most {_MAX_ALT_CHARS} characters, and there are at most {MAX_ASSET_TAGS} tags of "
-            f"{_MAX_TAG_CHARS} characters."
-        )
+    url, preset = arguments["url"], arguments.get("variants", "")
+    alt, tags = _read_texts(arguments)
     opened = access.opened
     texts = AssetTexts(name_file_of_url(url), alt, tuple(tags), source="url")
     stored = store_asset(opened.documents, fetch_image(url), texts, preset=preset)
     described = _describe_asset(stored.version.id, stored.version.content or DocumentContent(), access)
     chosen = {name: described[name] for name in ("id", "filename", "dimensions", "path", "variants")}
     return {**chosen, "isNew": stored.is_new, **_say_what_waits(access)}
+
+
+def _read_texts(arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the alternative text and the tags of a call.
+
+    Raises:
+        InvalidRequest: They are too long, or too many.
+    """
+    alt, tags = str(arguments.get("alt") or ""), list(arguments.get("tags") or [])
+    if len(alt) > _MAX_ALT_CHARS or len(tags) > MAX_ASSET_TAGS or any(len(tag) > _MAX_TAG_CHARS for tag in tags):
+        raise InvalidRequest(
+            f"'alt' has at most {_MAX_ALT_CHARS} characters, and there are at most {MAX_ASSET_TAGS} tags of "
+            f"{_MAX_TAG_CHARS} characters."
+        )
+    return alt, tags
 
 
 def get_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
@@ -67,6 +77,7 @@ def get_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]
 
 def update_media(arguments: dict[str, Any], access: StudioAccess) -> dict[str, Any]:
     """Change the alternative text, the tags or the focal point of an asset: at once, or after a review."""
+    _read_texts(arguments)
     _find_asset(arguments["assetId"], access)
     fields: dict[str, Any] = {name: arguments[name] for name in ("alt", "tags", "focalPoint") if name in arguments}
     key = DocumentKey(ASSET_MODEL.id, arguments["assetId"])
