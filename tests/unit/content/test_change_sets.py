@@ -223,7 +223,6 @@ def test_a_further_language_that_one_side_says_as_a_draft_is_not_published_by_th
     assert merge_contents(base, base, whole).content == whole
 
 
-
 def test_who_has_written_last_is_no_conflict_and_a_status_is_one() -> None:
     def with_meta(title: str, **meta: Any) -> DocumentContent:
         return make_post().with_fields("en", {title: "x"}).model_copy(update={"meta": {"en": meta}})

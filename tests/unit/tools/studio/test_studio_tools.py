@@ -370,7 +370,6 @@ def test_an_entry_whose_published_language_says_nothing_more_is_listed_as_what_i
     assert (content.status, content.list_spoken_locales()) == (ContentStatus.DRAFT, ["tr"])
 
 
-
 def test_entries_keys_and_languages_are_deleted(agent: StudioAgent) -> None:
     agent.data("delete_content", model="faq", entryIds=[FRESH], locale="tr")
     assert agent.read(locale="tr") == {}
