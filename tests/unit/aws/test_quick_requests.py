@@ -89,6 +89,7 @@ def test_a_client_is_changed_once(clients: dict[str, tuple[Any, Any]]) -> None:
 
 def test_an_endpoint_is_resolved_once(clients: dict[str, tuple[Any, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     _, quick = clients["stepfunctions"]
-    send(quick, "send_task_success", {"taskToken": "token", "output": "{}"})
+    _, url, *_ = send(quick, "send_task_success", {"taskToken": "token", "output": "{}"})
     monkeypatch.setattr(quick._ruleset_resolver, "_resolver", None)
-    send(quick, "send_task_heartbeat", {"taskToken": "token"})
+    _, next_url, *_ = send(quick, "send_task_heartbeat", {"taskToken": "token"})
+    assert next_url == url

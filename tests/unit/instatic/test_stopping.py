@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.instatic.browser import Browser
+from tests.unit.instatic.browser import Browser, PanelRun
 from tests.unit.instatic.conftest import Open
 from tests.unit.instatic.live_service import AdjustableClock
 from tests.unit.instatic.panel_runs import Gate, check_ended_turn
@@ -22,17 +22,24 @@ from tests.unit.turns.stage import (
 from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 
+def leave_in_mid_text(
+    stage: Stage, browser: Browser, conversation: str, text: str, *later: str
+) -> tuple[PanelRun, Gate]:
+    """Send a prompt and close the connection at the first text. The model goes on when the gate is opened."""
+    gate = Gate()
+    first, reply = reply_with_text(text)
+    stage.script_replies([first, gate, reply], *later)
+    browser.aborts_at = "text"
+    return browser.send_prompt(conversation, "Hello"), gate
+
+
 class TestStopping:
     """Instatic's browsers stop by closing the connection."""
 
     def test_a_closed_connection_ends_the_turn_where_it_can_be_detected(
         self, stage: Stage, browser: Browser, conversation: str
     ) -> None:
-        gate = Gate()
-        text, reply = reply_with_text("A long answ")
-        stage.script_replies([text, gate, reply])
-        browser.aborts_at = "text"
-        run = browser.send_prompt(conversation, "Hello")
+        run, gate = leave_in_mid_text(stage, browser, conversation, "A long answ")
         assert gate.reached.wait(MAX_THREAD_WAIT_SECONDS)
         wait_until(lambda: stage.load_conversation().claim is None, "the turn is cancelled")
         gate.opened.set()
@@ -75,11 +82,7 @@ class TestStopping:
     def test_a_reader_that_reconnects_in_time_keeps_the_turn_alive(
         self, stage: Stage, browser: Browser, conversation: str
     ) -> None:
-        gate = Gate()
-        text, reply = reply_with_text("Long.")
-        stage.script_replies([text, gate, reply])
-        browser.aborts_at = "text"
-        run = browser.send_prompt(conversation, "Hello")
+        run, gate = leave_in_mid_text(stage, browser, conversation, "Long.")
         with browser.http.stream("GET", f"/bridges/{run.bridge}/events") as second:
             wait_for_abandonment(stage)
             gate.opened.set()
@@ -90,11 +93,7 @@ class TestStopping:
     def test_a_resend_after_the_users_own_stop_is_welcome_at_once(
         self, stage: Stage, browser: Browser, conversation: str
     ) -> None:
-        gate = Gate()
-        text, reply = reply_with_text("A long answ")
-        stage.script_replies([text, gate, reply], "Second.")
-        browser.aborts_at = "text"
-        first = browser.send_prompt(conversation, "Hello")
+        first, gate = leave_in_mid_text(stage, browser, conversation, "A long answ", "Second.")
         browser.aborts_at = None
         second = browser.send_prompt(conversation, "Hello")
         gate.opened.set()
@@ -141,11 +140,7 @@ class TestWithoutDetectionOfDisconnects:
     def test_the_next_prompt_interrupts_the_running_turn(
         self, stage: Stage, browser: Browser, conversation: str, clock: AdjustableClock
     ) -> None:
-        gate = Gate()
-        text, reply = reply_with_text("A long answ")
-        stage.script_replies([text, gate, reply], "Second.")
-        browser.aborts_at = "text"
-        first = browser.send_prompt(conversation, "Hello")
+        first, gate = leave_in_mid_text(stage, browser, conversation, "A long answ", "Second.")
         assert gate.reached.wait(MAX_THREAD_WAIT_SECONDS)
         wait_for_abandonment(stage)
         assert stage.load_conversation().claim == first.bridge
